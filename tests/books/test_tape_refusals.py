@@ -72,6 +72,7 @@ WRONG: dict[str, tuple[Callable[[Rows], object], str]] = {
         "line 4: loan A-1: its originated was 900.00 a month before and is 800.00",
     ),
     "month": (put(2, month="2024-13"), "line 3: month: '2024-13' is not a month"),
+    "a day that is none": (put(2, month="2024-02-30"), "line 3: month: 2024-02-30 does not exist"),
     "month number": (put(2, month="0"), "line 3: month: '0' is not a month"),
     "day": (put(2, disbursed_on="10.1.2024"), "line 3: disbursed_on: '10.1.2024' is not a date"),
     "empty cell": (put(2, dpd=""), "line 3: dpd is empty. Fill it: days past due"),

@@ -15,6 +15,7 @@ Beside Unanswered: StandardError, OutputFailed
 Strangers: OrphanFacts
 Gathered standing_rows: FactsByLoan, visible_rows
 ForeignTerms ForeignFact: MigratedTerms, MigratedFact
+lacking: missing
 nothing_lacks pour take_back: is_paid_off, apply_oldest_first, uncover_youngest_first
 OWN_CODES asked_by fallen_due lay_out meet_oldest unpay: the word of schedules and allocations
 calm_loan weave weave_rows woven: on_schedule, merge_facts
@@ -56,6 +57,8 @@ WITHIN = {
     "match": _retired("outlook Outlook Ahead: RemainingDemand\ncertificate: hindsight bound\n"
                       "placing: placement\nExperience: ApprovalTracker"),
     "books": _retired("looking: ClosedBooks\nis_over: is_fully_settled\nFORMS: FACT_SCHEMAS"),
+    "service": _retired("is_over: is_closed, has_ended"),
+    "platform": _retired("door: the word of the page\nknobs: parameters"),
     "world": _retired("desks: specialisations\nturns: source_events\nasking: demand\n"
                       "shapes: distributions\nbegun: stream_prefix"),
     "twin": _retired("served serving: shard_month, loan_month\nrouted: routing, booking\n"

@@ -1,7 +1,8 @@
 r"""A table in a CSV or Parquet file as typed columns, under our names; what is wrong, per column.
 
 A mapping is YAML: `columns:` with our names and those of the file, `amounts:` and `dates:` with
-how they are written. One bad column is one problem, with a count and three examples.
+how they are written, `values:` with our words for those of a column, `constants:` with what holds
+for every row. One bad column is one problem, with a count and three examples.
 
 >>> from tempfile import NamedTemporaryFile
 >>> with NamedTemporaryFile("w", suffix=".csv") as file:
@@ -43,11 +44,15 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """A file's own names of columns by ours, and how it writes amounts and days."""
+    """A file's own names of columns by ours, and how it writes amounts, days and words."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     amounts: str = "1234.56"
     dates: str = "%Y-%m-%d"
+    constants: Mapping[str, str] = field(default_factory=dict)
+    """Cells of columns that the file does not have, by our names."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By our name of a column, our words for those of the file."""
 
     @classmethod
     def read(cls, path: Path, key: str = "columns") -> ColumnNames:
@@ -59,8 +64,48 @@ class ColumnNames:
         if amounts not in AMOUNTS:
             raise unknown("amounts", amounts, AMOUNTS, where=given.where("amounts"))
         dates = given.take("dates", text) or cls.dates
+        constants = given.take("constants", _words) or {}
+        values = given.take("values", _words_by_column) or {}
         raise_all(given.problems, where=given.where())
-        return cls(columns, amounts, dates)
+        return cls(columns, amounts, dates, constants, values)
+
+    def in_our_words(self, table: Any) -> Any:
+        """A table with our names of columns, our words in them, and what holds for every row."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ours = {theirs: name for name, theirs in self.columns.items()}
+        # Another column of the file that happens to have our name gives way to the one named.
+        kept = [name for name in table.column_names if name in ours or name not in self.columns]
+        made = table.select(kept).rename_columns([ours.get(name, name) for name in kept])
+        for name, words in self.values.items():
+            if name in made.column_names:
+                cells = pc.utf8_trim_whitespace(made[name].cast(pa.string()))
+                place = pc.index_in(cells, pa.array(list(words), pa.string()))
+                said = pa.array(list(words.values()), pa.string()).take(place.combine_chunks())
+                column = made.column_names.index(name)
+                made = made.set_column(column, name, pc.coalesce(pa.chunked_array([said]), cells))
+        for name, value in self.constants.items():
+            if name not in made.column_names:
+                made = made.append_column(name, pa.array([value] * made.num_rows, pa.string()))
+        return made
+
+
+def _words(given: Any, where: str) -> dict[str, str]:
+    """Words by words, as they are written; numbers and days are words as well."""
+    if not isinstance(given, dict):
+        raise DocumentError("is no mapping", where=where, fix="Write {theirs: ours}")
+    for name, value in given.items():
+        if isinstance(value, dict | list):
+            fix = "Write the word for one cell"
+            raise DocumentError(f"{name} is no word", where=where, fix=fix)
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def _words_by_column(given: Any, where: str) -> dict[str, dict[str, str]]:
+    if not isinstance(given, dict):
+        raise DocumentError("is no mapping", where=where, fix="Write {column: {theirs: ours}}")
+    return {str(name): _words(words, f"{where}.{name}") for name, words in given.items()}
 
 
 class ColumnFile:
@@ -68,11 +113,12 @@ class ColumnFile:
 
     def __init__(self, path: Path, names: ColumnNames) -> None:
         self.path, self.names = path, names
-        self.table = _read(path)
+        given = _read(path)
+        self.table = names.in_our_words(given)
         self.problems: list[UsanceError] = []
         for ours, theirs in names.columns.items():
-            if theirs not in self.table.column_names:
-                fix = f"It has {', '.join(self.table.column_names[:12])}"
+            if theirs not in given.column_names:
+                fix = f"It has {', '.join(given.column_names[:12])}"
                 what = f"has no column '{theirs}' for {ours}"
                 self.problems.append(DocumentError(what, where=str(path), fix=fix))
 
@@ -81,7 +127,7 @@ class ColumnFile:
 
     def has(self, name: str) -> bool:
         """True if the file has the column."""
-        return self.names.columns.get(name, name) in self.table.column_names
+        return name in self.table.column_names
 
     def need(self, *names: str) -> None:
         """Raise everything that is wrong so far, and every column that is missing."""
@@ -97,7 +143,7 @@ class ColumnFile:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column = self.table[self.names.columns.get(name, name)].combine_chunks()
+        column = self.table[name].combine_chunks()
         if not pa.types.is_string(column.type):
             column = column.cast(pa.string())
         trimmed = pc.utf8_trim_whitespace(column)
@@ -170,9 +216,12 @@ class ColumnFile:
 
 
 def under_our_names(
-    table: Any, names: ColumnNames, *, money: Collection[str], days: Collection[str]
-) -> Any:
-    """A table with our names of columns, plain amounts and ISO days; texts alone are rewritten.
+    table: Any, names: ColumnNames, *, money: Collection[str], days: Collection[str],
+    rates: Collection[str] = (),
+) -> Any:  # fmt: skip
+    """A table with our names of columns, plain amounts, ISO days, and 18% in parts per million.
+
+    Texts alone are rewritten.
 
     >>> import pyarrow as pa
     >>> given = pa.table({"Rest": ["1.200,50"], "Start": ["15.01.2024"]})
@@ -189,7 +238,7 @@ def under_our_names(
         fix = f"It has {', '.join(table.column_names[:12])}"
         what = f"there is no column '{missing[0]}' for {ours[missing[0]]}"
         raise DocumentError(what, where="columns", fix=fix)
-    made = table.rename_columns([ours.get(name, name) for name in table.column_names])
+    made = names.in_our_words(table)
     thousands, decimal = AMOUNTS[names.amounts]
     for place, column in enumerate(made.itercolumns()):
         name = made.column_names[place]
@@ -202,7 +251,23 @@ def under_our_names(
             day = pc.strptime(column, names.dates, "s", error_is_null=True)
             iso = pc.coalesce(pc.strftime(day, "%Y-%m-%d"), column)  # one that is none stays
             made = made.set_column(place, name, iso)
+        elif name in rates:
+            made = made.set_column(place, name, _parts_per_million(column))
     return made
+
+
+def _parts_per_million(column: Any) -> Any:
+    """Rates written as 18% in parts per million; other cells stay as they are."""
+    import pyarrow as pa
+
+    coded = column.combine_chunks().dictionary_encode()
+    made = []
+    for cell in coded.dictionary.to_pylist():
+        try:
+            made.append(str(Rate.parse(cell).ppm) if cell.strip().endswith("%") else cell)
+        except InputError:
+            made.append(cell)
+    return pa.chunked_array([pa.array(made, pa.string()).take(coded.indices)])
 
 
 def first_rows(keys: Any) -> tuple[I64, list[str]]:

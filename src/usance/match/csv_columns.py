@@ -74,12 +74,12 @@ def read_columns(
 ) -> dict[str, I64]:
     """The columns asked for; others are ignored."""
     table = _texts(path, columns, error)
-    lacking = [
+    missing = [
         error(f"has no column {name}", where=str(path), fix=f"Add it; it has {_shown(table)}")
         for name, column in columns.items()
         if name not in table.column_names and getattr(column, "default", None) is None
     ]
-    raise_all(lacking, where=str(path))
+    raise_all(missing, where=str(path))
     found: dict[str, I64] = {}
     problems: list[UsanceError] = []
     for name, column in columns.items():

@@ -129,8 +129,8 @@ def _events(
     until: date,
 ) -> Iterator[Fact]:  # fmt: skip
     view = loan.view()
-    is_over = view.status is Status.CLOSED or FactKind.CHARGED_OFF in there
-    if not view.disbursed or is_over or not view.days_past_due:
+    is_closed = view.status is Status.CLOSED or FactKind.CHARGED_OFF in there
+    if not view.disbursed or is_closed or not view.days_past_due:
         return
     late_since = to_day(until) - view.days_past_due
     off = late_since + rules.charge_off_days + 1

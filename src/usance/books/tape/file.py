@@ -28,7 +28,8 @@ from usance.measure.tape.file import read_rows
 MAX_PROBLEMS = 1_000
 """A file with more is of another kind; the rest would not help."""
 _MONEY = [name for spec in COLUMNS.values() if spec.is_money for name in spec.names]
-_DAYS = [spec.name for spec in COLUMNS.values() if spec.kind == "day"]
+_DAYS = [spec.name for spec in COLUMNS.values() if spec.kind in ("day", "month")]
+_RATES = ["rate_ppm"]
 _KIND = ("model", "product")
 _KEYS = ("month", "loan_id", "dpd", "status", "originated", "principal")
 
@@ -83,7 +84,7 @@ def read_tape(
     """
     data, numbers, problems = _read_file(path)
     if names is not None:
-        data = under_our_names(data, names, money=_MONEY, days=_DAYS)
+        data = under_our_names(data, names, money=_MONEY, days=_DAYS, rates=_RATES)
     found = _found(data.column_names)
     problems += list(_given_twice(path, data.column_names))
     problems += list(_missing(path, found, has_cells=cells is not None))
@@ -95,7 +96,7 @@ def read_tape(
         if COLUMNS[name].kind != "text":
             cell, wrong = read_cells(data[given], COLUMNS[name], currency, is_minor=is_minor)
             columns[name] = cell
-            problems += _named(path, numbers, wrong)
+            problems += _named(path, numbers, wrong, given)
     refs = _loan_ids(columns, data, found, known_refs or {})
     if cells is not None and "cell" in columns:
         problems += _named(path, numbers, list(_of_cells(columns, cells)))
@@ -192,7 +193,7 @@ def _lacks(path: Path, column: TapeColumn, other: str = "") -> TapeError:
     return TapeError(f"lacks {column.names[0]}{other}", where=str(path), fix=fix)
 
 
-def _named(path: Path, numbers: I64, wrong: Wrong) -> list[UsanceError]:
+def _named(path: Path, numbers: I64, wrong: Wrong, column: str = "") -> list[UsanceError]:
     found: list[UsanceError] = [
         TapeError(
             what,
@@ -202,7 +203,8 @@ def _named(path: Path, numbers: I64, wrong: Wrong) -> list[UsanceError]:
         for row, what, fix in wrong[:MAX_PROBLEMS]
     ]
     if len(wrong) > MAX_PROBLEMS:
-        what = f"{len(wrong) - MAX_PROBLEMS} more rows are wrong in the same column"
+        where = f"in column {column}" if column else "in the same way"
+        what = f"{len(wrong) - MAX_PROBLEMS} more rows are wrong {where}"
         found.append(TapeError(what, where=str(path), fix="Correct the first ones first"))
     return found
 
@@ -252,4 +254,5 @@ def _empty(
     for name in (*_KEYS, *_KIND, either):
         bad = np.flatnonzero(columns[name] == NOT_GIVEN)
         fix = f"Fill it: {COLUMNS[name].doc}"
-        yield from _named(path, numbers, [(row, f"{name} is empty", fix) for row in bad.tolist()])
+        wrong = [(row, f"{name} is empty", fix) for row in bad.tolist()]
+        yield from _named(path, numbers, wrong, name)

@@ -79,6 +79,8 @@ def _amounts(column: pa.ChunkedArray, name: str, exponent: int, most: int) -> tu
     found[bad] = NOT_GIVEN
     wanted = f"amount with at most {exponent} decimals" if exponent else "whole number"
     fix = "Give 0 or 1" if most == 1 else f"Give 0 to {Decimal(most).scaleb(-exponent):f}"
+    if name.endswith("_minor"):
+        fix += f", or amounts such as 12.50 as {name.removesuffix('_minor')}"
     shown = text.take(pa.array(bad)).to_pylist()
     return found, [
         (row, f"{name} is {_why(value, wanted)}", fix)
@@ -132,6 +134,8 @@ def _by_value(column: pa.ChunkedArray, name: str, read: Callable[[Any], int]) ->
 def _month(value: str | int | date) -> int:
     if isinstance(value, date):
         return to_month(value)
+    if len(str(value)) == len("2024-06-30"):
+        return to_month(parse_date(str(value)))
     is_number = isinstance(value, int) or str(value).isdigit()
     month = int(value) if is_number else parse_month(str(value))
     return month if _FIRST_MONTH <= month <= _LAST_MONTH else parse_month(str(value))

@@ -114,7 +114,7 @@ class DemandEstimator:
         """Resume from earlier experience; the level of demand only within one period."""
         self._hours, self.seen = arrays["hours"].copy(), int(arrays["seen"])
         self._stride, self._recent = int(arrays["stride"]), arrays["recent"]
-        self._changed_at = int(arrays["changed_at"])
+        self._changed_at = int(arrays.get("changed_at", 0))  # earlier versions kept none
         self._recent_rows = make_request_rows(
             Requests(*self._recent[1:]), self._columns, self._zone
         )
@@ -151,19 +151,22 @@ class DemandEstimator:
     def notes_change(self, rows: RequestRows, seen: int, day: int) -> bool:
         """True if demand is no longer like before; from now on only requests since then count."""
         before, here = self._latest(rows, seen, day)
-        at = np.concatenate([self._recent[0, before], here + self.seen])
-        recent = concatenated(self._recent_rows.take(before), rows.take(here))
-        known = at >= self._changed_at
-        at, recent = at[known], recent.take(known)
-        last = max(int((recent.day >= day - 1).sum()), CHANGE_REQUESTS)
-        start = len(at) - last
+
+        def latest(name: str) -> I64:
+            kept, now = getattr(self._recent_rows, name)[before], getattr(rows, name)[here]
+            return np.concatenate([kept, now]).astype(np.int64)[known:]
+
+        at, known = np.concatenate([self._recent[0, before], here + self.seen]), 0
+        known = int(np.searchsorted(at, self._changed_at))
+        last = max(int((latest("day") >= day - 1).sum()), CHANGE_REQUESTS)
+        start = len(at) - known - last
         if start < CHANGE_REQUESTS:
             return False
-        columns = [getattr(recent, name) for name in CHANGE_MEASURES]
-        columns.append(recent.rate > np.median(recent.rate[:start]))
+        rate = latest("rate")
+        columns = [*map(latest, CHANGE_MEASURES), (rate > np.median(rate[:start])).astype(np.int64)]
         deviations = max(mix_deviations(column[:start], column[start:]) for column in columns)
         if deviations > CHANGE_DEVIATIONS:
-            self._changed_at = int(at[start])
+            self._changed_at = int(at[known + start])
         return deviations > CHANGE_DEVIATIONS
 
     def sample(self, rows: RequestRows, seen: int, day: int, second: int) -> RequestRows:

@@ -61,6 +61,8 @@ FIRST_REPLAN_REQUESTS = 50
 # Without a forecast prices go this part of a step: prices that lag spend earlier. That costs little
 # if the days to come are like those seen, and saves much if they are not.
 NO_FORECAST_STEP = 0.3
+# Hours between two looks at the mix of demand.
+CHANGE_HOURS = 3
 SCHEDULE, EXPERIENCE, CHANGE = "schedule", "experience", "demand changed"
 ROUTINE = (SCHEDULE, EXPERIENCE)
 
@@ -306,7 +308,9 @@ class Router:
         waits = self.policy.waits_for_experience and self.demand_estimator.has_no_forecast
         if waits and seen < self.policy.learn_until:
             return ""
-        if self.demand_estimator.notes_change(self.rows, start, int(self.rows.day[start])):
+        watches = self.policy.watches_change and self.progress.hour % CHANGE_HOURS == 0
+        day = int(self.rows.day[start])
+        if watches and self.demand_estimator.notes_change(self.rows, start, day):
             return CHANGE
         now = int(self.rows.day[start]) * DAY_SECONDS + int(self.rows.second[start])
         hours = (now - self.progress.planned_at) // HOUR
@@ -339,19 +343,13 @@ class Router:
         estimator.thin(self.rows, start, day)
         if plan.segments and plan.prices is not None:
             self.prices = plan.prices
-            weight = self._routine_weight if plan.reason in ROUTINE else 1.0
+            weight = self.policy.replan_weight if plan.reason in ROUTINE else 1.0
             set_prices(state, self.columns, plan.prices, weight)
         set_pace(self.columns, state, estimator.remaining(start, day, second), self._step())
         progress = self.progress
         progress.plan_no, progress.seen_at_plan = plan.number, plan.seen
         progress.planned_at = plan.day * DAY_SECONDS + plan.second
         self.result.plans.append(PlanRecord(plan.number, start, plan.reason, plan.segments))
-
-    @property
-    def _routine_weight(self) -> float:
-        """Part of the way that prices go to those of a plan that no shock called for."""
-        unforeseen = self.demand_estimator.has_no_forecast
-        return self.policy.unforeseen_weight if unforeseen else self.policy.replan_weight
 
     def _step(self) -> int:
         """Step of prices: longer before the first plan, shorter without a forecast."""

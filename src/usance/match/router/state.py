@@ -122,13 +122,13 @@ class Policy:
     replan_weight: float = 0.3
     """Part of the way that prices move to those of a plan on schedule; after a shock they move
     all of it."""
-    unforeseen_weight: float = 0.3
-    """The same without a forecast."""
     unforeseen_hours: int = 24
     """Hours between two plans on schedule without a forecast."""
     unforeseen_share: float = 1.0
     """Part of the requests expected without a forecast that plans count on. Where demand turns, a
     budget that was kept for more of the same is left over; where it does not, little is lost."""
+    watches_change: bool = False
+    """A plan is made at once when the mix of demand changes."""
     waits_for_experience: bool = False
     """Without a forecast a young stream is planned as it doubles, and not on schedule."""
     learn_until: int = 0
@@ -147,9 +147,9 @@ def _remaining(use: F64) -> F64:
 
 ENGINE = Policy(
     "engine", "this engine", plans=True, follows_use=True, step=300_000, learn_until=10_000,
-    unforeseen_weight=0.1, unforeseen_hours=12, unforeseen_share=0.97,
+    unforeseen_hours=12, unforeseen_share=0.97, watches_change=True,
 )  # fmt: skip
-DAILY = Policy("daily", "re-solved every day", plans=True, replan_weight=1.0, unforeseen_weight=1.0)
+DAILY = Policy("daily", "re-solved every day", plans=True, replan_weight=1.0)
 GREEDY = Policy("greedy", "greedy by margin")
 CAPACITY = Policy(
     "priority", "priority and remaining capacity", rule=PRIORITY, margin_scale=_remaining

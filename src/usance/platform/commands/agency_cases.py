@@ -83,8 +83,8 @@ async def place(
         "where user_id = any($1) and closed_on is null", numbers,
     )  # fmt: skip
     owed = {row["user_id"]: row["past_due_minor"] for row in rows}
-    if lacking := [each for each in numbers if each not in owed]:
-        raise PlacementRefused(f"{print_id('us', lacking[0])} has no open case",
+    if missing := [each for each in numbers if each not in owed]:
+        raise PlacementRefused(f"{print_id('us', missing[0])} has no open case",
                                where="body.users", fix="Leave it out")  # fmt: skip
     held = await transaction.fetch(
         "select a.user_id, a.placed_on, a.owed_minor, a.target_ppm, p.name "
@@ -122,8 +122,8 @@ async def recall(
         "select user_id from usance.agency_placements "
         "where user_id = any($1) and recalled_on is null", numbers,
     )  # fmt: skip
-    if lacking := sorted(set(numbers) - {row["user_id"] for row in held}):
-        raise PlacementRefused(f"{print_id('us', lacking[0])} is with no agency",
+    if missing := sorted(set(numbers) - {row["user_id"] for row in held}):
+        raise PlacementRefused(f"{print_id('us', missing[0])} is with no agency",
                                where="body.users", fix="Leave it out")  # fmt: skip
     await transaction.execute("select usance.recall_cases($1::bigint[], $2)", numbers,
                               moment.business_date)  # fmt: skip

@@ -62,7 +62,7 @@ def routes() -> list[BaseRoute]:
         Route(PORTAL, _guarded(show), methods=["GET"]),
         Route(PORTAL, _guarded(answer), methods=["POST"]),
         Route(f"{PORTAL}/deals/{{deal}}", _guarded(deal_report), methods=["GET"]),
-        Route(f"{PORTAL}/enter", door, methods=["GET"]),
+        Route(f"{PORTAL}/enter", entrance, methods=["GET"]),
         Route(f"{PORTAL}/enter", enter, methods=["POST"]),
         Route(f"{PORTAL}/leave", leave, methods=["POST"]),
     ]
@@ -89,7 +89,7 @@ async def _owner(request: Request, key: str) -> Principal | None:
     return principal if principal.kind is PrincipalKind.INSTITUTION else None
 
 
-async def door(request: Request) -> Response:
+async def entrance(request: Request) -> Response:
     """The form to enter with a key."""
     return html(request, "portal_enter", texts(language_of(request))["portal"], failed=False)
 

@@ -103,6 +103,6 @@ def _check_header(
     path: Path | str, rows: Sequence[tuple[int, dict[str, str]]], names: Sequence[str]
 ) -> None:
     known = rows[0][1].keys() if rows else set(names)
-    if lacking := [name for name in names if name not in known]:
-        what = f"has no column {', '.join(lacking)}"
+    if missing := [name for name in names if name not in known]:
+        what = f"has no column {', '.join(missing)}"
         raise CaseError(what, where=str(path), fix=f"Give the columns {', '.join(names)}")

@@ -98,10 +98,10 @@ def settle(
     return settled
 
 
-def _state(promise: Promise, paid_minor: int, is_over: bool) -> PromiseState:
+def _state(promise: Promise, paid_minor: int, has_ended: bool) -> PromiseState:
     if paid_minor >= promise.amount_minor:
         return PromiseState.KEPT
-    if not is_over:
+    if not has_ended:
         return PromiseState.OPEN
     return PromiseState.PARTLY if paid_minor else PromiseState.BROKEN
 

@@ -216,9 +216,9 @@ class _Reader:
     def _check_whole(self, arms: tuple[Arm, ...]) -> None:
         champion = arms[0]
         for number, name in enumerate(self.names, 1):
-            lacking = [stage.label for stage in Stage if (name, stage) not in champion.actions]
-            if lacking:
-                what = f"segment {name} has no action at {', '.join(lacking)}"
+            missing = [stage.label for stage in Stage if (name, stage) not in champion.actions]
+            if missing:
+                what = f"segment {name} has no action at {', '.join(missing)}"
                 fix = "Give the champion one for each stage, or for segment all"
                 self.wrong(self.fields, what, fix, "segments", number)
 

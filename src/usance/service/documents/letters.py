@@ -173,9 +173,9 @@ def _table(
 
 
 def _check_names(where: str, what: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    if lacking := sorted(known.keys() - given.keys()):
+    if missing := sorted(known.keys() - given.keys()):
         fix = "Give every value of the document"
-        raise TemplateError(f"lacks {', '.join(lacking)}", where=where, fix=fix)
+        raise TemplateError(f"lacks {', '.join(missing)}", where=where, fix=fix)
     if more := sorted(given.keys() - known.keys()):
         fix = f"Its {what}: {', '.join(known) or 'none'}"
         raise TemplateError(f"does not know {', '.join(more)}", where=where, fix=fix)

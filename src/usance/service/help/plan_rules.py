@@ -86,8 +86,8 @@ def parse_rules(text: str, where: str) -> PlanRules:
     parts = {} if authority is None else {
         role: authority.need(role, read.rate) for role in authority.keys
     }  # fmt: skip
-    if lacking := [kind.value for kind in PlanKind if kind not in {rule.kind for rule in rules}]:
-        what = f"there is no rule for {', '.join(lacking)}"
+    if missing := [kind.value for kind in PlanKind if kind not in {rule.kind for rule in rules}]:
+        what = f"there is no rule for {', '.join(missing)}"
         fields.wrong(what, "Give one for each plan", "plans")
     raise_all(fields.problems, where=where)
     return PlanRules(valid_from, {rule.kind: rule for rule in rules}, parts)

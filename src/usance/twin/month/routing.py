@@ -30,7 +30,7 @@ from usance.world.population import month_days
 Columns = Mapping[str, NDArray[Any]]
 WEEK_HOURS, SEGMENTS = 168, 2_000
 POLICY = replace(
-    ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS, unforeseen_weight=ENGINE.replan_weight,
+    ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS, watches_change=False,
     unforeseen_hours=WEEK_HOURS, unforeseen_share=1.0, waits_for_experience=True,
 )  # fmt: skip
 """Plans are made as requests double, then each week, from so many kinds of demand at most."""
