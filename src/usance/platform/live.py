@@ -21,6 +21,7 @@ from typing import Any
 
 from usance.base.errors import unknown
 from usance.platform.clock import run_until
+from usance.platform.command_figures import CommandFigures
 from usance.platform.commands.batches import BatchQueue
 from usance.platform.commands.clock import AdvanceClock, advance_after
 from usance.platform.commands.command import Services, Spec
@@ -57,6 +58,7 @@ class Platform:
     """Commands that wait for their batch, by name."""
     home: Path | None = None
     """The folder of its keys, its lake and its releases."""
+    figures: CommandFigures = field(default_factory=CommandFigures)
 
     @classmethod
     @asynccontextmanager
@@ -126,6 +128,16 @@ class Platform:
     ) -> Outcome:  # fmt: skip
         """Do a command, given as a dataclass, or by its name with the fields of a document."""
         spec = spec_of(command)
+        with self.figures.timed(spec.name) as ended:
+            outcome = await self._do(principal, spec, command, body, key=key, dry_run=dry_run)
+            is_done = outcome.is_new and not outcome.is_replay
+            ended("dry_run" if dry_run else "done" if is_done else "known")
+        return outcome
+
+    async def _do(
+        self, principal: Principal, spec: Spec, command: Any, body: Mapping[str, Any] | None, *,
+        key: str, dry_run: bool,
+    ) -> Outcome:  # fmt: skip
         if isinstance(command, str):
             principal.need(*spec.scopes, spec.name)
             command = read_command(spec.command, body or {})

@@ -180,7 +180,11 @@ def test_every_answer_has_an_id_and_headers_that_keep_it_private(served: Served)
 def test_those_who_run_it_can_ask(served: Served) -> None:
     assert served.get("/healthz", "").json() == {"status": "ok"}
     assert served.get("/readyz", "").json()["migrations"] is True
-    assert "usance_requests_total" in served.get("/metrics", "").text
+    served.get("/v1/users/us_00000000001")
+    told_figures = served.get("/metrics", "").text
+    for line in ("usance_requests_total", "usance_jobs{", "usance_seal_lag_transactions ",
+                 "usance_business_date_lag_days 0.0", 'usance_periods{state="open"}'):  # fmt: skip
+        assert line in told_figures
     page = served.get("/docs/errors", "").text
     for code in ("unknown_field", "idempotency_mismatch", "client_ref_taken", "internal"):
         assert f'id="{code}"' in page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -177,12 +176,3 @@ async def _of_the_framework(request: Request, error: Exception) -> Response:
     if error.headers and "Allow" in error.headers:
         response.headers["Allow"] = error.headers["Allow"]
     return response
-
-
-def log_to_standard_error() -> None:
-    """Send everything that is logged to standard error: standard output has one line."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )

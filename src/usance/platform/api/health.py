@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from typing import Any
@@ -12,11 +15,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from usance.base.errors import UsanceError
 from usance.platform.api.calls import json_response
 from usance.platform.api.errors import known_codes
+from usance.platform.api.request_log import RequestLog
+from usance.platform.command_figures import BUCKETS, CommandFigures
 from usance.platform.errors import MigrationError
+from usance.platform.reads.condition import Gauge, condition
+from usance.platform.store.database import connection_failures
 from usance.platform.store.migrations import status
 
+log = logging.getLogger("usance.health")
 router = APIRouter(include_in_schema=False)
 READY_SECONDS = 5.0
 
@@ -48,27 +57,69 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Figures of this worker, as Prometheus reads them."""
+    """Figures of this worker and of the platform, as Prometheus reads them."""
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-    from prometheus_client.core import CounterMetricFamily
 
-    log = request.app.state.request_log
-    told = {
-        "usance_requests": ("Requests answered.", log.answered),
-        "usance_requests_failed": ("Requests answered with a status of 500 or more.", log.failed),
-        "usance_request_seconds": ("Time spent in requests.", log.seconds),
-        "usance_requests_not_logged": ("Requests that the log had no room for.", log.dropped),
-    }
-
-    class Figures:
-        def collect(self) -> Any:
-            """Yield the figures as they are now."""
-            for name, (line, value) in told.items():
-                yield CounterMetricFamily(name, line, value=value)
-
+    platform = request.app.state.platform
+    gauges: list[Gauge] = []
+    try:
+        async with (
+            asyncio.timeout(READY_SECONDS), platform.database.transaction(0) as transaction,
+        ):  # fmt: skip
+            gauges = await condition(transaction, platform.home)
+    except UsanceError as error:
+        log.warning("the platform's condition is not known: %s", error)
+    except connection_failures() as error:
+        log.warning("the platform's condition is not known: %s", error)
     registry = CollectorRegistry()
-    registry.register(Figures())
+    registry.register(Figures(request.app.state.request_log, platform.figures, gauges))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@dataclass(eq=False)
+class Figures:
+    """Figures as Prometheus collects them."""
+
+    requests: RequestLog
+    commands: CommandFigures
+    gauges: list[Gauge]
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the figures as they are now."""
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+        )
+
+        log = self.requests
+        for name, line, value in (
+            ("usance_requests", "Requests answered.", log.answered),
+            ("usance_requests_failed", "Requests answered with 500 or more.", log.failed),
+            ("usance_request_seconds", "Time spent in requests.", log.seconds),
+            ("usance_requests_not_logged", "Requests that the log had no room for.", log.dropped),
+        ):
+            yield CounterMetricFamily(name, line, value=value)
+        ended = CounterMetricFamily(
+            "usance_commands", "Commands by outcome.", labels=["command", "outcome"]
+        )
+        for (command, outcome), count in sorted(self.commands.ended.items()):
+            ended.add_metric([command, outcome], count)
+        yield ended
+        took = HistogramMetricFamily(
+            "usance_command_seconds", "Duration of commands.", labels=["command"]
+        )
+        ends = [*map(str, BUCKETS), "+Inf"]
+        for command, own in sorted(self.commands.took.items()):
+            took.add_metric([command], list(zip(ends, own.counts, strict=True)), own.seconds)
+        yield took
+        for gauge in self.gauges:
+            family = GaugeMetricFamily(
+                gauge.name, gauge.meaning, labels=[gauge.label] if gauge.label else []
+            )
+            for label, value in gauge.values.items():
+                family.add_metric([label] if gauge.label else [], value)
+            yield family
 
 
 @router.get("/v1/openapi.json")

@@ -18,10 +18,11 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from usance.platform.api.application import application, log_to_standard_error
+from usance.platform.api.application import application
 from usance.platform.api.warm import warm
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
+from usance.platform.logs import log_to_standard_error
 from usance.platform.store.database import Database, server_of
 from usance.platform.vault import unlock
 

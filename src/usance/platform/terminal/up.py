@@ -48,7 +48,7 @@ def up(
         raise ServerError("a live clock is not set", where="--clock", fix="Leave --clock out")
     import uvloop
 
-    from usance.platform.api.application import log_to_standard_error
+    from usance.platform.logs import log_to_standard_error
 
     log_to_standard_error()
     uvloop.run(_run(home, port, _start(live, lender, clock), workers))
