@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from usance.base.book import Book
+from usance.platform.jobs.queue import JobState
 from usance.platform.lake.export import mark_of
 from usance.platform.timekeeper import DAY_JOB
 
@@ -32,7 +33,7 @@ async def condition(transaction: asyncpg.Connection, home: Path | None) -> list[
     row = await transaction.fetchrow(_CONDITION, DAY_JOB)
     assert row is not None, "a query without a table gives a row"
     horizon = row["horizon"]
-    by_state = {each["state"]: each["n"] for each in jobs}
+    by_state = dict.fromkeys(map(str, JobState), 0.0) | {each["state"]: each["n"] for each in jobs}
     found = [
         Gauge("usance_jobs", "Jobs by state.", by_state, "state"),
         Gauge("usance_job_wait_seconds", "Age of the oldest job that is due.",
