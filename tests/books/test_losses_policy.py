@@ -57,6 +57,15 @@ def problems_of(text: str, as_of: date = AS_OF) -> list[str]:
     return [str(error) for error in found]
 
 
+def test_a_policy_says_how_many_vintages_a_curve_follows() -> None:
+    """A small book waits for more of them; without a word the parameter holds."""
+    own = read("history_cohorts: 12\n").assumptions(parameters(), AS_OF)
+    assert own.history_cohorts == 12
+    given = read("history_from: 2023-01\n").assumptions(parameters(), AS_OF)
+    assert given.history_cohorts == parameters().at("losses.history_cohorts", AS_OF).integer
+    assert "history_cohorts" in problems_of("history_cohorts: 0\n")[0]
+
+
 def test_a_policy_is_read_whole(tmp_path: Path) -> None:
     file = tmp_path / "losses.yaml"
     file.write_text(GOOD)

@@ -179,6 +179,7 @@ class Assumptions:
         curves: Sequence[PolicyCurve] = (),
         scenarios: Sequence[Scenario] = (),
         history_from: int | None = None,
+        history_cohorts: int | None = None,
         unobserved: Mapping[Claim, tuple[Fraction, ...]] | None = None,
     ) -> Assumptions:
         """The assumptions in force on a day."""
@@ -207,7 +208,7 @@ class Assumptions:
             fee_severity=Fraction(multiple("fee_severity")),
             monthly_discount=share("ifrs_discount") / 12,
             history_window=value("history_window").integer,
-            history_cohorts=value("history_cohorts").integer,
+            history_cohorts=history_cohorts or value("history_cohorts").integer,
             drivers=Drivers(
                 multiple("cpi_effect"),
                 Decimal(value("cpi_mean").integer).scaleb(-6),

@@ -49,6 +49,7 @@ from usance.books.losses.overlays import Overlay, overlay_problems
 from usance.books.losses.stages import STAGES
 
 MAX_SEGMENT = 2**15 - 1
+MAX_COHORTS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class LossPolicy:
     overlays: tuple[Overlay, ...] = ()
     history_from: int | None = None
     """The first month whose loans are all in the book, those that are gone included."""
+    history_cohorts: int | None = None
+    """The vintages that have to have reached an age before a curve follows them there."""
     unobserved: Mapping[Claim, tuple[Fraction, ...]] = field(default_factory=dict)
     """By claim and stage, what older loans are expected to lose of their exposure."""
 
@@ -67,7 +70,8 @@ class LossPolicy:
         """The assumptions of a day under this policy."""
         return Assumptions.at(
             parameters, as_of, curves=self.curves, scenarios=self.scenarios,
-            history_from=self.history_from, unobserved=self.unobserved,
+            history_from=self.history_from, history_cohorts=self.history_cohorts,
+            unobserved=self.unobserved,
         )  # fmt: skip
 
 
@@ -85,6 +89,7 @@ def parse_policy(
     scenarios = [_scenario(each) for each in given.each("scenarios")]
     overlays = [_overlay(each, currency) for each in given.each("overlays")]
     history_from = given.take("history_from", _month)
+    history_cohorts = given.take("history_cohorts", whole_of(1, MAX_COHORTS))
     unobserved = _unobserved(given.inner("unobserved"))
     given.close()
     if None not in scenarios:
@@ -93,7 +98,7 @@ def parse_policy(
     raise_all(given.problems, where=name)
     return LossPolicy(
         tuple(filter(None, curves)), tuple(filter(None, scenarios)), tuple(filter(None, overlays)),
-        history_from, unobserved,
+        history_from, history_cohorts, unobserved,
     )  # fmt: skip
 
 

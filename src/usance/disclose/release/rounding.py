@@ -50,6 +50,7 @@ RETAINED, DEFERRED_TAX_ASSETS, DEFERRED_TAX_LIABILITIES = (
     "Deferred tax assets",
     "Deferred tax liabilities",
 )
+TAX_UNITS = 20  # of the currency: half a coin on each of some thousands of loans
 TAX_ROUNDING = 500
 """Tax that is off by less than this part of income, or by one unit, was rounded loan by loan."""
 ADJUSTMENTS = tuple(name for name in COLUMNS if name not in ("us_gaap", "ifrs"))
@@ -293,7 +294,7 @@ class RoundedStatements:
         tax = self._deferred_tax(statement, made) - self._deferred_tax(statement, before)
         moved = self._income(statement, made) - self._income(statement, before)
         want = int(round_to(-rate * (moved - tax), Fraction(1), self.profile.rounding.method))
-        room = max(1, abs(moved) // TAX_ROUNDING, self.currency_unit // self.step_minor)
+        room = max(1, abs(moved) // TAX_ROUNDING, TAX_UNITS * self.currency_unit // self.step_minor)
         return want - tax if abs(want - tax) <= room else 0
 
     @cached_property
