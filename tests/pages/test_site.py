@@ -435,7 +435,10 @@ def test_a_run_shows_its_plan_and_its_stories(tmp_path: Path) -> None:
     assert "planned again from its requests and mandates" in text
     tables = list(site["matching.html"].iter("table"))
     sources, planned = ([minors(list(row)) for row in each.iter("tr")] for each in
-                        (tables[0], tables[-1]))  # fmt: skip
+                        (tables[1], tables[-1]))  # fmt: skip
+    flows = [minor for each in tables[0].iter("tr") for minor in [list(each)[-1].text]]
+    assert len(flows) > 3
+    assert all(flows)
     loans = made.book.read("loans").to_pylist()
     assert sum(each[0] for each in sources if each) == sum(row["principal_minor"] for row in loans)
     drawn = [row for row in loans if row["disbursed_on"] >= first_of_month(first)]

@@ -229,3 +229,16 @@ CONTACT_REFUSALS: dict[ContactRule, type[ContactRefused]] = {
     ContactRule.COOL_OFF: ContactCoolOff,
 }
 """The refusal of each rule of contacts; its code is in the audit."""
+
+
+class NoMessages(Refused):
+    """A message that nobody carries."""
+
+    code = "platform.no_messages"
+
+
+class TooManyCodes(Refused):
+    """More one-time codes than a phone or an address may ask for."""
+
+    code = "platform.too_many_codes"
+    http_status = 429

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,11 +142,19 @@ def test_mandates_are_proposed_by_one_and_approved_by_another(
 
     text = sandbox_document()["mandates"]
     enter(browser, roles["funding_manager"])
-    tested = browser.post(f"{HOME}/matching", data={"step": "test", "text": "sources: [1]"})
+    address = f"{HOME}/matching/mandates"
+    tested = browser.post(address, data={"step": "test", "text": "sources: [1]"})
     assert tested.status_code == 400
+    loan = drawn(served)
+    tested = browser.post(address, data={"step": "test", "text": text})
+    found = re.findall(r"<td>[^<]+</td><td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>",
+                       tested.text)  # fmt: skip
+    assert found, loan
+    assert any(int(taken) > 0 for _, taken in found)
+    assert all(int(taken) <= int(tried) for tried, taken in found)
     given = {"step": "propose", "text": text, "valid_from": "2024-07-01", "key": "mandate"}
-    page = browser.post(f"{HOME}/matching", data=given)
-    waiting = re.search(r"control#(ap_\w+)", page.text)
+    page = browser.post(address, data=given)
+    waiting = re.search(r"control/approvals/(ap_\w+)", page.text)
     assert waiting is not None
     address = f"{HOME}/control/{waiting[1]}/approve"
     page = browser.post(address, data={"key": "first"})
@@ -160,7 +169,7 @@ def test_the_chain_is_verified_and_periods_move(
     browser: httpx.Client, roles: dict[str, dict[str, str]]
 ) -> None:
     enter(browser, roles["accountant"])
-    assert "Every seal holds" in browser.get(f"{HOME}/control", params={"verify": "1"}).text
+    assert "Every seal holds" in browser.get(f"{HOME}/control/audit", params={"verify": "1"}).text
     page = browser.post(f"{HOME}/close", data={"period": "2024-01", "state": "locked", "key": "p"})
     assert page.status_code == 409
     page = browser.post(f"{HOME}/close", data={"period": "2099-01", "state": "closing", "key": "q"})
@@ -248,3 +257,88 @@ def test_an_administrator_lets_days_go_by_as_a_job(browser: httpx.Client, served
     assert page.status_code == 400
     page = browser.post(f"{HOME}/developers/clock", data={"days": "two"})
     assert page.status_code == 400
+
+
+def test_what_is_safe_together_is_approved_together(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    enter(browser, roles["finance_controller"])
+    day = served.get("/v1/clock").json()["business_date"]
+    for rate in ("0.011", "0.012"):
+        given = {"name": "servicing.late_fee", "value": rate, "valid_from": day,
+                 "source": "a test", "key": rate}  # fmt: skip
+        assert browser.post(f"{HOME}/control/parameters", data=given).status_code == 200
+    page = browser.get(f"{HOME}/control", params={"q": "parameter.put"})
+    marked = re.findall(r'name="(approval\.ap_\w+)"', page.text)
+    assert len(marked) >= 2
+    mine = browser.post(f"{HOME}/control", data={"key": "mine", **dict.fromkeys(marked, "1")})
+    assert mine.status_code == 409  # nobody agrees to what they proposed
+    one = marked[0].removeprefix("approval.")
+    page = browser.get(f"{HOME}/control/approvals/{one}")
+    assert "servicing.late_fee" in page.text
+    enter(browser, roles["collections_lead"])
+    data = {"key": "bulk", **dict.fromkeys(marked, "1")}
+    for _ in range(2):  # a double click
+        assert browser.post(f"{HOME}/control", data=data).status_code in (200, 409)
+    for each in marked:
+        told = served.get(f"/v1/approvals/{each.removeprefix('approval.')}", "control").json()
+        assert told["state"] == "approved"
+
+
+def test_lists_of_the_console_keep_their_search_and_are_exported(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    asked = served.ask("POST", "/v1/quotes", json={"user": user}, key="searched-for")
+    enter(browser, roles["auditor"])
+    found: list[dict[str, str]] = []
+    for _ in range(200):  # the log is written behind the answer
+        page = browser.get(f"{HOME}/developers/requests",
+                           params={"key": "searched-for", "format": "csv"})  # fmt: skip
+        found = list(csv.DictReader(io.StringIO(page.text)))
+        if found:
+            break
+        time.sleep(0.1)
+    assert [(each["path"], each["status"]) for each in found] == [
+        ("/v1/quotes", str(asked.status_code))]  # fmt: skip
+    page = browser.get(f"{HOME}/control/audit", params={"subject": user, "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(page.text)))
+    assert {each["command"] for each in rows} == {"user.register"}
+    page = browser.get(f"{HOME}/developers/events", params={"subject": user})
+    event = re.search(r"/developers/events/(ev_\w+)", page.text)
+    assert event is not None
+    assert user in browser.get(f"{HOME}/developers/events/{event[1]}").text
+    assert browser.get(f"{HOME}/developers/events/ev_").status_code == 404
+    assert browser.get(f"{HOME}/developers/log").status_code == 200
+
+
+def test_two_operators_on_one_record_the_second_is_told(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    body = {"user": user, "product": "instalment", "inputs": WATCHED}
+    decision = served.post("/v1/applications", body).json()["decision"]
+    address = f"{HOME}/applications/{decision}"
+    enter(browser, roles["credit_officer"])
+    with httpx.Client(base_url=served.url, timeout=30, follow_redirects=True) as other:
+        enter(other, roles["credit_lead"])
+        page = other.get(address)
+        mine = {"answer": "approve", "line": "1,000", "key": hidden(browser.get(address))["key"]}
+        assert browser.post(address, data=mine).status_code == 200
+        theirs = {"answer": "decline", "key": hidden(page)["key"]}
+        told = other.post(address, data=theirs)
+    assert told.status_code == 409
+    assert 'role="alert"' in told.text
+
+
+def test_drift_tells_the_stability_of_what_lies_open(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    drawn(served)
+    enter(browser, roles["risk_analyst"])
+    page = browser.get(f"{HOME}/risk/drift")
+    assert page.status_code == 200
+    assert "PSI" in page.text
+    assert "no data" in page.text  # a young lender has nothing to compare with
+    page = browser.get(f"{HOME}/risk/models")
+    assert "monthly_income_minor" in page.text

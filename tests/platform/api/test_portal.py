@@ -10,8 +10,8 @@ import pytest
 
 from tests.platform.api.borrowers import drawn
 from tests.platform.api.served import Served
-from usance.platform.console.frame import POLICY
-from usance.platform.console.portal import COOKIE, PORTAL
+from usance.platform.console.frame import POLICY, PORTAL
+from usance.platform.console.portal import COOKIE
 
 
 @pytest.fixture

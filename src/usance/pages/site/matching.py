@@ -12,13 +12,14 @@ from markupsafe import Markup
 
 from usance.base.arrays import I64
 from usance.base.book import Book
-from usance.base.codes import FundingModel, RoutingOutcome, Scope
+from usance.base.codes import FundingModel, Product, RoutingOutcome, Scope
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.match.plan.planner import Plan
 from usance.pages.charts import Figure, columns
 from usance.pages.components import cell, missing, number, table, table_row
 from usance.pages.numbers import grouped, percent, ppm, words
+from usance.pages.sankey import Sankey, sankey
 from usance.pages.site.book_view import BookView
 from usance.pages.site.page import Page
 
@@ -63,7 +64,8 @@ class Matched:
     @cached_property
     def loans(self) -> dict[str, I64]:
         """First terms of every loan."""
-        names = ["loan_id", "terms_no", "source", "model", "principal_minor", "disbursed_on"]
+        names = ["loan_id", "terms_no", "source", "model", "principal_minor", "disbursed_on",
+                 "product"]  # fmt: skip
         found = arrays(self.view.book.read("loans", names))
         first = found["terms_no"] == 1
         return {name: values[first].astype(np.int64) for name, values in found.items()}
@@ -91,7 +93,7 @@ def matching_page(view: BookView, last: LastPlan) -> Page:
         return Page.without("matching.html", "Matching", NO_SOURCES)
     values = {
         "headline": _headline(matched), "no_routing": NO_ROUTING,
-        "figures": [_chart(matched)], "sources": _sources(matched),
+        "figures": [_chart(matched)], "flow": _flow(matched), "sources": _sources(matched),
         "reasons": _why(matched), "limits": _limits(matched, last), "no_plan": last.why_not,
         "plan": _plan(view, last) if last.plan else {},
     }  # fmt: skip
@@ -138,6 +140,24 @@ def _chart(matched: Matched) -> Figure | None:
     return columns([format_month(each) for each in span], series,
                    format_y=lambda y: grouped(round(y)), caption="Lent by funding model",
                    note=view.unit_name)  # fmt: skip
+
+
+def _flow(matched: Matched) -> Sankey | None:
+    """Flow of what was lent from products over funding models to sources."""
+    view, loans = matched.view, matched.loans
+    stages: list[dict[tuple[str, str], float]] = [{}, {}]
+    pairs = np.stack([loans["product"], loans["model"], loans["source"]])
+    kinds, place = np.unique(pairs, axis=1, return_inverse=True)
+    lent = np.bincount(place.ravel(), weights=loans["principal_minor"], minlength=kinds.shape[1])
+    for (product, model, source), amount in zip(kinds.T.tolist(), lent.tolist(), strict=True):
+        name = words(FundingModel(model).label)
+        first, second = (words(Product(product).label), name), (name, f"source {source}")
+        stages[0][first] = stages[0].get(first, 0.0) + amount
+        stages[1][second] = stages[1].get(second, 0.0) + amount
+    scale = view.unit.minor
+    note = f"from product to source, {view.unit_name}"
+    return sankey(stages, format_value=lambda value: grouped(round(value / scale)),
+                  caption="Flow of loans", note=note)  # fmt: skip
 
 
 def _sources(matched: Matched) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from usance.disclose.release import exact_amounts as e
 from usance.pages.charts import Figure, columns, spark
 from usance.pages.numbers import grouped, percent, words
 from usance.pages.site.book_view import BookView
+from usance.pages.site.changes import changes_table, growth
 from usance.pages.site.metrics import Measured, format_value, vintage_charts
 from usance.pages.site.page import Page
 from usance.pages.site.statements import (
@@ -47,6 +48,8 @@ class Card(NamedTuple):
     to: str
     minor: int
     spark: Markup
+    than: str = ""
+    """The change since the period before."""
 
 
 def overview_page(view: BookView, measured: Measured) -> Page:
@@ -54,6 +57,7 @@ def overview_page(view: BookView, measured: Measured) -> Page:
     values = {
         "cards": list(_cards(view, measured)), "no_books": "" if view.closed else NO_BOOKS,
         "figures": list(_charts(view)), "vintages": vintage_charts(measured),
+        "changes": changes_table(view, measured),
         "loans": len(view.loans),
     }  # fmt: skip
     return Page("index.html", view.name, "overview", values, lead=_lead(view))
@@ -87,7 +91,8 @@ def _cards(view: BookView, measured: Measured) -> Iterator[Card]:
             when = periods[-1].label if statement == e.OPERATIONS else str(periods[-1].day)
             title = f"{name.capitalize() if name.isupper() else name}, {when}"
             yield Card(title, unit.format(values[-1]), view.unit_name, line.path, values[-1],
-                       spark([value / unit.minor for value in values]))  # fmt: skip
+                       spark([value / unit.minor for value in values]),
+                       _than(values))  # fmt: skip
     for name in METRICS:
         row = measured.latest(name)
         if row is not None:
@@ -96,7 +101,13 @@ def _cards(view: BookView, measured: Measured) -> Iterator[Card]:
             value = format_value(view, row)
             short = value.rpartition(".")[0] if row["unit"] == "money" else value
             yield Card(f"{words(name).capitalize()}, {row['period']}", short or value, unit_name,
-                       f"/metrics/{name}.html", row["numerator"], spark(history))  # fmt: skip
+                       f"/metrics/{name}.html", row["numerator"], spark(history),
+                       _than(history))  # fmt: skip
+
+
+def _than(values: Sequence[float]) -> str:
+    return f"{told} on the period before" if len(values) > 1 and (
+        told := growth(values[-1], values[-2])) else ""  # fmt: skip
 
 
 def _charts(view: BookView) -> Iterator[Figure | None]:

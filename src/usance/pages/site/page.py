@@ -22,8 +22,10 @@ NAVIGATION = (
     ("IFRS", "/ifrs.html"),
     ("Accounts", "/accounts.html"),
     ("Metrics", "/metrics.html"),
+    ("Risk", "/risk.html"),
     ("Matching", "/matching.html"),
     ("Loans", "/loans.html"),
+    ("Close", "/close.html"),
     ("Book", "/book.html"),
 )
 

@@ -20,6 +20,7 @@ from usance.pages.errors import SiteError
 from usance.pages.numbers import grouped
 from usance.pages.rendering import stylesheet
 from usance.pages.site.book_view import BookView
+from usance.pages.site.closing import close_page
 from usance.pages.site.journals import account_pages
 from usance.pages.site.loans import loan_pages
 from usance.pages.site.matching import LastPlan, LastPlanOf, matching_page, no_plan
@@ -27,6 +28,7 @@ from usance.pages.site.metrics import Measured, metric_pages
 from usance.pages.site.overview import overview_page
 from usance.pages.site.page import Page, Part
 from usance.pages.site.release import copied, release_page
+from usance.pages.site.risk import risk_page
 from usance.pages.site.statement_lines import statement_line_pages
 from usance.pages.site.statements import statement_pages
 
@@ -82,8 +84,10 @@ def pages(view: BookView, measured: Measured, last: LastPlan) -> Iterator[Page]:
     yield from statement_line_pages(view)
     yield from account_pages(view)
     yield from metric_pages(view, measured)
+    yield risk_page(view, measured)
     yield matching_page(view, last)
     yield from loan_pages(view)
+    yield close_page(view)
     yield book_page(view)
 
 

@@ -95,6 +95,14 @@ class Consent(Shape):
     granted: bool
 
 
+class Link(Shape):
+    """A way into the borrower pages that opens once; its address is told with the first answer."""
+
+    user: str
+    expires_at: str
+    url: str | None = None
+
+
 class Case(Shape):
     """A right of a person, and until when it has to be answered."""
 

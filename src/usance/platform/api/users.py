@@ -8,7 +8,7 @@ from usance.platform.api.calls import Call
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED, TEXT
-from usance.platform.api.shapes import Account, Case, Consent, Page, PersonAnswer, User
+from usance.platform.api.shapes import Account, Case, Consent, Link, Page, PersonAnswer, User
 from usance.platform.reads.reading import Reading
 
 group = Group("Channels", "channel")
@@ -37,5 +37,6 @@ group.command("/users/{user}/person", "person.set", {200: PersonAnswer}, method=
 group.command("/users/{user}/accounts", "account.add", {201: Account})
 group.command("/users/{user}/consents", "consent.give", {201: Consent})
 group.read("/users/{user}/consents", Page[Consent], consents, query=PAGED, scopes=READERS)
+group.command("/users/{user}/links", "link.make", {201: Link})
 group.command("/users/{user}/export", "user.export", {200: Case})
 group.command("/users/{user}/erasure", "user.erase", {200: Case})

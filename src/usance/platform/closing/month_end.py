@@ -31,6 +31,7 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.measure.publication import publish_metrics
 from usance.pages.reports.release import RELEASE_WRITERS
+from usance.pages.site.write import write_site
 from usance.platform.clock import run_until
 from usance.platform.closing.control import ledger_differences
 from usance.platform.closing.tape import write_tape
@@ -49,13 +50,13 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 ACTOR = "usance"
-LAKE, RELEASES = "lake", "releases"
-"""Folders of a home: the book that follows the database, and what was published."""
+LAKE, RELEASES, PAGES = "lake", "releases", "closed_pages"
+"""Folders of a home: the book that follows the database, what was published, and its pages."""
 MAX_WAIT_SECONDS, WAIT_SECONDS = 60.0, 0.05
 """A transaction that is older than a close ends in milliseconds, or something is wrong with it."""
 CUT_OFF = timedelta(minutes=1)
 """A sandbox's clock goes so far over midnight: each command of the evening takes a microsecond."""
-CLOSE_STEPS = 8
+CLOSE_STEPS = 9
 LAKE_LOCK = 7_305_804_402_566_558
 RELEASE_FORMATS = ("csv", "html")
 Progress = Callable[[str], Awaitable[None]]
@@ -106,7 +107,9 @@ class LiveClose:
             ("export", self._export), ("close", self._close), ("control", self._control),
             ("ledger", self._finish),
         )  # fmt: skip
-        publishing = ("metrics", self._measure), ("release", self._release)
+        publishing = (
+            ("metrics", self._measure), ("release", self._release), ("pages", self._write_pages)
+        )  # fmt: skip
         assert len(closing) + len(publishing) == CLOSE_STEPS, "progress is told of as many"
         async with lake_turn(self.platform):
             steps = () if await self._is_closed() else closing
@@ -189,6 +192,10 @@ class LiveClose:
 
     async def _measure(self) -> None:
         self.made.metrics = await asyncio.to_thread(publish_period_metrics, self.lake, self.period)
+
+    async def _write_pages(self) -> None:
+        """Write the closed book's pages, which the console shows."""
+        await asyncio.to_thread(write_site, Book.open(self.lake), self.home / PAGES)
 
     async def _release(self) -> None:
         folder = self.home / RELEASES / self.made.close

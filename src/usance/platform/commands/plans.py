@@ -211,7 +211,7 @@ async def answer(
     user, changes = await load_user(transaction, row["user_id"]), WriteSet()
     row |= {"state": wanted, "answered_on": moment.business_date}
     if command.accepted:
-        if row["pay_minor"] and principal.kind is PrincipalKind.CHANNEL:
+        if row["pay_minor"] and principal.kind in (PrincipalKind.CHANNEL, PrincipalKind.BORROWER):
             raise Forbidden("a settlement is accepted with its payment", where=command.plan,
                             fix="Let operations book it")  # fmt: skip
         await _book(transaction, principal, moment, command, user, row, changes)

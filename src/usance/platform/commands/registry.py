@@ -33,9 +33,11 @@ from usance.platform.commands import (
 from usance.platform.commands.command import Many, Spec
 from usance.platform.partners import provider_files, webhooks
 from usance.platform.security import access_commands as access
-from usance.platform.security import rights, signing
+from usance.platform.security import borrower_access, rights, signing
 
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
+BORROWER = ("channel", "borrower")
+HELP = ("channel", "operations", "borrower")
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
 REVIEW, APPROVE, REVEAL, JOBS = ("review",), ("approve",), ("reveal",), ("jobs",)
 DESKS, COLLECTORS = ("operations", "finance"), ("operations", "agency")
@@ -47,16 +49,16 @@ _TABLE = (
     Spec("user.register", "user.registered", CHANNEL, users.RegisterUser, users.register_user),
     Spec("person.set", "person.set", CHANNEL, users.SetPerson, users.set_person),
     Spec("account.add", "account.added", CHANNEL, users.AddAccount, users.add_account),
-    Spec("consent.give", "consent.given", CHANNEL, users.GiveConsent, users.give_consent),
+    Spec("consent.give", "consent.given", BORROWER, users.GiveConsent, users.give_consent),
     Spec("application.decide", "application.decided", CHANNEL, applications.Apply,
          applications.apply),
     Spec("application.review", "application.reviewed", REVIEW, applications.ReviewApplication,
          applications.review),
-    Spec("quote.make", "quote.made", CHANNEL, quotes.MakeQuote, quotes.quote, routes=True),
-    Spec("agreement.make", "agreement.made", CHANNEL, quotes.Agree, quotes.agree),
-    Spec("drawdown.request", "drawdown.requested", CHANNEL, drawdowns.Draw, drawdowns.draw,
+    Spec("quote.make", "quote.made", BORROWER, quotes.MakeQuote, quotes.quote, routes=True),
+    Spec("agreement.make", "agreement.made", BORROWER, quotes.Agree, quotes.agree),
+    Spec("drawdown.request", "drawdown.requested", BORROWER, drawdowns.Draw, drawdowns.draw,
          routes=True, many=Many(drawdowns.draw_many, drawdowns.user_of)),
-    Spec("drawdown.withdraw", "drawdown.withdrawn", CHANNEL, drawdowns.Withdraw,
+    Spec("drawdown.withdraw", "drawdown.withdrawn", BORROWER, drawdowns.Withdraw,
          drawdowns.withdraw, routes=True),
     Spec("offer.answer", "offer.answered", INSTITUTION, offers.AnswerOffer, offers.answer,
          routes=True),
@@ -119,16 +121,16 @@ _TABLE = (
     Spec("promise.make", "promise.made", COLLECTORS, contacts.MakePromise, contacts.promise),
     Spec("stop.set", "stop.set", ("channel", "operations"), cases.SetStop, cases.stop),
     Spec("stop.end", "stop.ended", OPERATIONS, cases.EndStop, cases.end_stop),
-    Spec("complaint.open", "complaint.opened", ("channel", "operations"), cases.OpenComplaint,
+    Spec("complaint.open", "complaint.opened", HELP, cases.OpenComplaint,
          cases.complain),
     Spec("complaint.answer", "complaint.answered", OPERATIONS, cases.AnswerComplaint,
          cases.answer_complaint),
-    Spec("hardship.request", "hardship.requested", ("channel", "operations"), plans.AskForHelp,
+    Spec("hardship.request", "hardship.requested", HELP, plans.AskForHelp,
          plans.ask),
     Spec("hardship.decline", "hardship.declined", OPERATIONS, plans.DeclineHelp,
          plans.decline_help),
-    Spec("plan.offer", "plan.offered", ("channel", "operations"), plans.OfferPlan, plans.offer),
-    Spec("plan.answer", "plan.answered", ("channel", "operations"), plans.AnswerPlan,
+    Spec("plan.offer", "plan.offered", HELP, plans.OfferPlan, plans.offer),
+    Spec("plan.answer", "plan.answered", HELP, plans.AnswerPlan,
          plans.answer),
     Spec("group_fact.state", "group_fact.stated", FINANCE, control.StateGroupFact,
          control.state_group_fact, TWO),
@@ -156,8 +158,9 @@ _TABLE = (
          signing.rotate_secret),
     Spec("provider_file.take", "provider_file.taken", MONEY, provider_files.TakeFile,
          provider_files.take_file),
-    Spec("user.export", "user.exported", CHANNEL, rights.ExportUser, rights.export_user),
-    Spec("user.erase", "user.erased", CHANNEL, rights.EraseUser, rights.erase_user),
+    Spec("link.make", "link.made", CHANNEL, borrower_access.MakeLink, borrower_access.make_link),
+    Spec("user.export", "user.exported", BORROWER, rights.ExportUser, rights.export_user),
+    Spec("user.erase", "user.erased", BORROWER, rights.EraseUser, rights.erase_user),
     Spec("webhook.add", "webhook.added", ANYONE, webhooks.AddWebhook, webhooks.add_webhook),
     Spec("webhook.rotate", "webhook.rotated", ANYONE, webhooks.RotateWebhook,
          webhooks.rotate_webhook),

@@ -14,6 +14,7 @@ from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.users import user_answer
 from usance.platform.refusals import DateInFuture, DuplicateIdentity
+from usance.platform.security.phones import phone_index
 from usance.platform.security.sealed_values import new_key, put_client_ref, ref_index
 from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
@@ -159,6 +160,7 @@ async def set_person(
     changes.put(
         "user_persons", user_id=user.user_id, person_id=person, level=1,
         channel=user.channel, details=key.seal("details", details.encode()),
+        phone=phone_index(moment.vault, command.phone),
     )  # fmt: skip
     answer = {
         "verified": True, "level": 1, "person": print_id("pe", person),

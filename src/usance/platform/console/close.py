@@ -6,10 +6,12 @@ import secrets
 
 from starlette.responses import Response
 
-from usance.platform.commands.periods import NEXT_STATES
+from usance.platform.commands.periods import CLOSE_JOB, NEXT_STATES
 from usance.platform.console.closed_books import part
+from usance.platform.console.developers import job_rows
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import PlatformError
+from usance.platform.jobs import queue
 from usance.platform.reads.periods import periods
 
 
@@ -17,13 +19,21 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
     """Periods, newest first, and the closes of the book with their controls."""
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await periods(read.transaction)
+        jobs = [each for each in await queue.jobs(read.transaction, limit=50)
+                if each.kind == CLOSE_JOB][:3]  # fmt: skip
+        pending = [each for each in await read.approvals("pending")
+                   if each["command"] == "period.move"]  # fmt: skip
     for row in rows:
         row["next"] = [to for to, before in NEXT_STATES.items() if row["state"] in before]
         row["key"] = secrets.token_urlsafe(18)
-    closed = part(visit, "book.html")
+    closed = part(visit, "close.html")
+    t = visit.texts
+    more = [(t["periods"], f"{HOME}/close"), (t["book_close"], f"{HOME}/books/close.html"),
+            (t["book_book"], f"{HOME}/books/book.html")]  # fmt: skip
     return visit.page(
         "close", "close", visit.texts["close"], status, periods=rows, error=error,
         may_move=visit.may("period.move"), closed=closed[1] if closed else "",
+        more=more, jobs=job_rows(jobs), pending=pending,
     )  # fmt: skip
 
 

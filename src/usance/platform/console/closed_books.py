@@ -15,17 +15,25 @@ from starlette.responses import Response
 
 from usance.pages.site.write import MARK
 from usance.platform.console.frame import HOME, Visit
+from usance.platform.console.risk import live_parts
 from usance.platform.errors import NotFound
 
-FOLDER = "pages"
+FOLDERS = ("closed_pages", "pages")
+"""Pages of the latest close of live data, and those of a history that was loaded."""
+HISTORY = "history/"
+"""Beginning of the addresses of the second, where there are both."""
 SCREENS = {
     "index.html": "overview", "statements.html": "statements", "ifrs.html": "statements",
     "accounts.html": "statements", "release.html": "statements", "lines": "statements",
     "accounts": "statements", "journals": "statements", "release": "statements",
-    "metrics.html": "risk", "metrics": "risk", "matching.html": "matching", "book.html": "close",
+    "metrics.html": "risk", "risk.html": "risk", "metrics": "risk",
+    "matching.html": "matching", "book.html": "close", "close.html": "close",
     "loans.html": "loans", "loans": "loans",
 }  # fmt: skip
 """The screen that each page, or folder of pages, belongs to."""
+FIRST = {"statements": "statements.html", "risk": "risk.html", "close": "close.html"}
+"""First page of a screen's closed part."""
+CLOSES, RISK = ("close", "book"), ("risk", "metrics")
 STATEMENTS = ("statements", "ifrs", "accounts", "release")
 _MAIN = re.compile(r"<main><h1>(.*?)</h1>(.*)</main>", re.DOTALL)
 _LINK = re.compile(r'href="([^"#:]*)(#[^"]*)?"')
@@ -42,45 +50,48 @@ def screen_of(path: str) -> str:
     return SCREENS.get(path, SCREENS.get(path.partition("/")[0], ""))
 
 
-def folder_of(visit: Visit) -> Path | None:
-    """The folder of the latest closed book's pages, where there are any."""
+def folders_of(visit: Visit) -> list[Path]:
+    """Folders of closed books' pages, the latest first."""
     home = visit.platform.home
-    folder = home / FOLDER if home is not None else None
-    return folder if folder is not None and (folder / MARK).exists() else None
+    return [home / name for name in FOLDERS if (home / name / MARK).exists()] if home else []
 
 
 def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
     """Title and content of a page of the closed book."""
-    folder = folder_of(visit)
-    if folder is None or path not in (folder / MARK).read_text("utf-8").splitlines():
+    folders, before = folders_of(visit), ""
+    if path.startswith(HISTORY):
+        folders, before, path = folders[1:], HISTORY, path.removeprefix(HISTORY)
+    if not folders or path not in (folders[0] / MARK).read_text("utf-8").splitlines():
         return None
+    folder = folders[0]
     found = _MAIN.search((folder / path).read_text("utf-8"))
     if found is None:
         return None
-    content = _LINK.sub(lambda link: _led(path, link), _ONWARD.sub("", found[2]))
+    content = _LINK.sub(lambda link: _led(path, link, before), _ONWARD.sub("", found[2]))
     return str(Markup(found[1]).unescape()), Markup(content)  # noqa: S704 -- our own file
 
 
-def _led(path: str, link: re.Match[str]) -> str:
+def _led(path: str, link: re.Match[str], before: str) -> str:
     """A link of a page, leading to the same page inside the console."""
     to = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1])) if link[1] else path
     loan = _LOAN.fullmatch(to)
     if loan:
         return f'href="{HOME}/loans/{loan[1]}"'
-    return f'href="{HOME}/books/{to}{link[2] or ""}"'
+    return f'href="{HOME}/books/{before}{to}{link[2] or ""}"'
 
 
 async def show(visit: Visit) -> Response:
     """One page of the closed book."""
     path = visit.request.path_params["path"]
-    screen = screen_of(path)
+    screen = screen_of(path.removeprefix(HISTORY))
     found = part(visit, path) if screen else None
     if found is None:
         raise NotFound("there is no such page", where=path, fix="Close a period first")
     visit.need(screen)
     title, content = found
-    pages = STATEMENTS if screen == "statements" else ()
-    return visit.page(screen, "closed", title, content=content, pages=pages, page=path)
+    pages = {"statements": STATEMENTS, "close": CLOSES, "risk": RISK}.get(screen, ())
+    return visit.page(screen, "closed", title, content=content, pages=pages, page=path,
+                      more=_more(visit, screen))  # fmt: skip
 
 
 async def statements(visit: Visit) -> Response:
@@ -89,8 +100,8 @@ async def statements(visit: Visit) -> Response:
 
 
 async def risk(visit: Visit) -> Response:
-    """Metrics, vintages and delinquency."""
-    return _first(visit, "risk", "metrics.html", ())
+    """Vintages, rolls, lateness by segment and early indicators; drift and models beside them."""
+    return _first(visit, "risk", "risk.html", RISK)
 
 
 def _first(visit: Visit, screen: str, path: str, pages: tuple[str, ...]) -> Response:
@@ -98,4 +109,12 @@ def _first(visit: Visit, screen: str, path: str, pages: tuple[str, ...]) -> Resp
     if found is None:
         return visit.page(screen, "message", visit.texts[screen], text=visit.texts["no_close"])
     return visit.page(screen, "closed", visit.texts[screen], content=found[1], pages=pages,
-                      page=path)  # fmt: skip
+                      page=path, more=_more(visit, screen))  # fmt: skip
+
+
+def _more(visit: Visit, screen: str) -> list[tuple[str, str]]:
+    """Live parts of the screen that stand beside the closed ones."""
+    past = [(visit.texts["history"], f"{HOME}/books/{HISTORY}{FIRST[screen]}")] if (
+        screen in FIRST and len(folders_of(visit)) > 1) else []  # fmt: skip
+    own = {"close": [(visit.texts["periods"], f"{HOME}/close")], "risk": live_parts(visit)}
+    return [*own.get(screen, ()), *past]

@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from typing import Any
 
 from starlette.responses import Response
 
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.errors import NotFound, PlatformError
+from usance.platform.console.lists import ListState, listing
+from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads import configuration
-from usance.platform.reads.latest import audit_entries
+from usance.platform.reads.approvals import STATES, approval_of, approval_rows
+from usance.platform.reads.latest import audit_page
 from usance.platform.security import access_reads
 from usance.platform.security.roles import Roles
 
-ROWS = 50
 DECISIONS = {"approve": "approval.approve", "reject": "approval.reject"}
+BULK = frozenset({"parameter.put", "key.create", "person.invite", "mandate.put"})
+"""Commands that several at once may be agreed to: none of them moves money or a loan."""
+FIELD = "approval."
+
+
+def _parts(visit: Visit) -> list[tuple[str, str]]:
+    t, home = visit.texts, f"{HOME}/control"
+    return [(t["approvals"], home), (t["audit"], f"{home}/audit"),
+            (t["parameters"], f"{home}/parameters"), (t["people"], f"{home}/people")]  # fmt: skip
 
 
 async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
-    """Approvals that wait, the latest entries of the audit, and the way to the rest."""
+    """Approvals by state, with search; those that are safe together are answered together."""
+    asked = ListState.of(visit.request, {"state": (*STATES, "")}, default="pending", typed=("q",))
+    if visit.request.method == "POST":
+        asked = ListState({"state": "pending"}, asked.choices, {"q": ""}, "", "")
     async with visit.platform.reading(visit.operator.principal) as read:
-        entries = await audit_entries(read.transaction, ROWS)
-        pending = await read.approvals("pending", limit=200)
-        is_asked = visit.request.query_params.get("verify") == "1"
-        verified = await access_reads.verify_seals(read.transaction) if is_asked else None
-    for each in pending:
-        each["key"] = secrets.token_urlsafe(18)
+        rows = await approval_rows(read.transaction, asked.filters["state"], asked.texts["q"],
+                                   asked.before, asked.limit + 1)  # fmt: skip
+    if asked.format:
+        return listing(visit, "control", asked, rows, key="approval", links={})
+    shown = rows[: asked.limit]
+    after = asked.address(before=str(shown[-1]["approval"])) if len(rows) > asked.limit else ""
+    for each in shown:
+        each["bulk"] = each["command"] in BULK and each["state"] == "pending"
     return visit.page(
-        "control", "control", visit.texts["control"], status, entries=entries, pending=pending,
-        verified=verified, may_approve=visit.may("approval.approve"), error=error,
+        "control", "approvals", visit.texts["control"], status, rows=shown, asked=asked,
+        after=after, error=error, tabs=_parts(visit), field=FIELD, key=secrets.token_urlsafe(18),
+        may_approve=visit.may("approval.approve"), here=f"{HOME}/control",
+    )  # fmt: skip
+
+
+async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One approval: everything that was proposed, and who has agreed."""
+    name = visit.request.path_params["approval"]
+    try:
+        async with visit.platform.reading(visit.operator.principal) as read:
+            found = await approval_of(read.transaction, name)
+    except InvalidField as failed:
+        raise NotFound("there is no such approval", where=name, fix="Use the list") from failed
+    payload = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+               for name, value in found["payload"].items()}  # fmt: skip
+    return visit.page(
+        "control", "approval", f"{visit.texts['approval']} {found['approval']}", status,
+        found=found, payload=payload, error=error, key=secrets.token_urlsafe(18),
+        may_approve=visit.may("approval.approve"), tabs=_parts(visit),
     )  # fmt: skip
 
 
@@ -44,16 +79,87 @@ async def decide(visit: Visit) -> Response:
     try:
         await visit.platform.do(visit.operator.principal, command, body, key=given.get("key", ""))
     except PlatformError as error:
-        return await show(visit, str(error), error.http_status)
+        return await one(visit, str(error), error.http_status)
     return see(f"{HOME}/control")
 
 
-async def parameters(visit: Visit) -> Response:
-    """Dated parameters with their values and sources."""
+async def decide_many(visit: Visit) -> Response:
+    """Agree to several that are safe together; each for itself, once for the form's key."""
+    given = await form(visit.request)
+    problems: list[str] = []
+    for field in given:
+        name = field.removeprefix(FIELD)
+        if not field.startswith(FIELD):
+            continue
+        try:
+            async with visit.platform.reading(visit.operator.principal) as read:
+                found = await approval_of(read.transaction, name)
+            if found["command"] not in BULK:
+                raise InvalidField("is looked at by itself", where=name, fix="Open it")
+            key = f"{given.get('key', '')}/{name}"[:255]
+            await visit.platform.do(visit.operator.principal, "approval.approve",
+                                    {"approval": name}, key=key)  # fmt: skip
+        except PlatformError as error:
+            problems.append(f"{name}: {error.what}")
+    if problems:
+        return await show(visit, " · ".join(problems), 409)
+    return see(f"{HOME}/control")
+
+
+async def audit(visit: Visit) -> Response:
+    """The audit by person, command and subject; its chain is verified on demand."""
+    asked = ListState.of(visit.request, {}, typed=("who", "command", "subject"))
+    is_asked = visit.request.query_params.get("verify") == "1"
     async with visit.platform.reading(visit.operator.principal) as read:
-        rows = configuration.parameters(read.moment.lender, read.moment.business_date)
-    names = ["name", "value", "unit", "valid_from", "source"]
-    return visit.page("control", "table", visit.texts["parameters"], rows=rows, names=names)
+        rows = await audit_page(read.transaction, dict(asked.texts), asked.before, asked.limit + 1)
+        verified = await access_reads.verify_seals(read.transaction) if is_asked else None
+    if asked.format:
+        return listing(visit, "audit", asked, rows, key="id", links={})
+    shown = rows[: asked.limit]
+    after = asked.address(before=str(shown[-1]["id"])) if len(rows) > asked.limit else ""
+    return visit.page("control", "audit", visit.texts["audit"], rows=shown, asked=asked,
+                      after=after, verified=verified, tabs=_parts(visit))  # fmt: skip
+
+
+async def parameters(visit: Visit) -> Response:
+    """Dated parameters with their values and sources; one of them with its history."""
+    name = visit.request.query_params.get("name", "")
+    async with visit.platform.reading(visit.operator.principal) as read:
+        lender, day = read.moment.lender, read.moment.business_date
+        rows = configuration.parameters(lender, day)
+        known = lender.parameters.by_name.get(name)
+    history: list[dict[str, Any]] = [
+        {"value": str(entry.value), "valid_from": entry.valid_from.isoformat(),
+         "source": entry.source} for entry in (known.entries if known else ())
+    ]  # fmt: skip
+    return _parameters(visit, rows, name, history, day.isoformat())
+
+
+def _parameters(
+    visit: Visit, rows: list[dict[str, Any]], name: str, history: list[dict[str, Any]], day: str,
+    error: str = "", status: int = 200,
+) -> Response:  # fmt: skip
+    return visit.page(
+        "control", "parameters", visit.texts["parameters"], status, rows=rows, name=name,
+        history=history, today=day, error=error, key=secrets.token_urlsafe(18),
+        may_put=visit.may("parameter.put"), tabs=_parts(visit),
+    )  # fmt: skip
+
+
+async def put_parameter(visit: Visit) -> Response:
+    """Propose a value of a parameter from a day on; a second person agrees."""
+    given = await form(visit.request)
+    body = {name: given.get(name, "") for name in ("name", "value", "valid_from", "source")}
+    try:
+        await visit.platform.do(visit.operator.principal, "parameter.put", body,
+                                key=given.get("key", ""))  # fmt: skip
+    except PlatformError as error:
+        async with visit.platform.reading(visit.operator.principal) as read:
+            day = read.moment.business_date
+            rows = configuration.parameters(read.moment.lender, day)
+        return _parameters(visit, rows, body["name"], [], day.isoformat(), str(error),
+                           error.http_status)  # fmt: skip
+    return see(f"{HOME}/control")
 
 
 async def people(visit: Visit) -> Response:
@@ -63,7 +169,7 @@ async def people(visit: Visit) -> Response:
     roles = [{**each, "commands": ", ".join(each["commands"]),
               "screens": ", ".join(each["screens"])} for each in Roles.load().listed()]  # fmt: skip
     return visit.page(
-        "control", "table", visit.texts["people"], rows=rows,
+        "control", "table", visit.texts["people"], rows=rows, tabs=_parts(visit),
         names=["email", "role", "human", "totp", "is_active"], more=roles,
         more_names=["role", "commands", "screens"],
     )  # fmt: skip

@@ -1,26 +1,54 @@
-"""The screen *Overview*: what happens today."""
+"""The screen *Overview*: the clock, today, the jobs on their way, and the latest closed figures."""
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime, time
 
 from starlette.responses import Response
 
 from usance.platform.console.closed_books import part
-from usance.platform.console.frame import Visit
+from usance.platform.console.developers import job_rows, may_act
+from usance.platform.console.frame import HOME, Visit
+from usance.platform.jobs import queue
+from usance.platform.jobs.kinds import WORLD_JOB
+from usance.platform.jobs.queue import JobState
 from usance.platform.reads.today import today
+from usance.platform.security.roles import Roles
+
+PLACES = {
+    "registrations": ("borrowers", "/borrowers"), "decisions": ("applications", "/applications"),
+    "drawdowns": ("loans", "/loans"), "payments": ("money", "/money"),
+    "offers_open": ("matching", "/matching"), "breaks": ("money", "/money"),
+    "approvals_waiting": ("control", "/control"), "jobs_waiting": ("developers", "/developers"),
+    "jobs_failed": ("developers", "/developers?state=failed"),
+}  # fmt: skip
+"""The screen behind each count of today, and its address."""
 
 
 async def show(visit: Visit) -> Response:
-    """Counts of the business day."""
+    """Counts of the business day, each leading to what it counts."""
     async with visit.platform.reading(visit.operator.principal) as read:
-        clock = await read.clock()
-        zone = read.moment.lender.zone
-        begin = datetime.combine(read.moment.business_date, time(), zone)
+        clock, lender = await read.clock(), read.moment.lender
+        begin = datetime.combine(read.moment.business_date, time(), lender.zone)
         counts = await today(read.transaction, begin)
-        waiting = len(await read.approvals("pending"))
-    tiles = [(visit.texts[name], f"{count:,}") for name, count in counts.items()]
-    tiles.append((visit.texts["approvals_waiting"], f"{waiting:,}"))
+        counts["approvals_waiting"] = len(await read.approvals("pending", limit=200))
+        jobs = await queue.jobs(read.transaction, (JobState.WAITING, JobState.RUNNING), limit=5)
+        recent = await queue.jobs(read.transaction, (JobState.RUNNING, JobState.DONE), limit=20)
+    latest = [each for each in recent if each.kind == WORLD_JOB][:1]
+    tiles = [
+        (visit.texts[name], f"{count:,}", HOME + path if _shows(visit, screen) else "")
+        for name, count in counts.items() for screen, path in [PLACES[name]]
+    ]  # fmt: skip
     closed = part(visit, "index.html")
-    return visit.page("overview", "overview", visit.texts["overview"], tiles=tiles, clock=clock,
-                      closed=closed[1] if closed else "")  # fmt: skip
+    return visit.page(
+        "overview", "overview", visit.texts["overview"], tiles=tiles, clock=clock,
+        jobs=job_rows(jobs), may_act=may_act(visit) and _shows(visit, "developers"),
+        key=secrets.token_urlsafe(18), closed=closed[1] if closed else "",
+        may_advance=lender.is_sandbox and visit.may("clock.advance"),
+        happened=latest[0].result if latest else {},
+    )  # fmt: skip
+
+
+def _shows(visit: Visit, screen: str) -> bool:
+    return Roles.load().shows(visit.operator.role, screen)

@@ -7,30 +7,45 @@ are those that its API shows.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from usance.base.errors import UsanceError
 from usance.base.ids import print_id
+from usance.match.mandates.file import parse_mandates
+from usance.pages.charts import columns
 from usance.platform.console.amounts import printed
-from usance.platform.console.frame import form, html, language_of, see, texts
+from usance.platform.console.frame import PORTAL, form, html, language_of, see, texts
 from usance.platform.console.funding import report_values
-from usance.platform.errors import NotFound, PlatformError, UnknownPrincipal
+from usance.platform.console.lists import FORMATS, file_of
+from usance.platform.console.sign_in import speak
+from usance.platform.errors import InvalidField, NotFound, PlatformError, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.deals import deal_answer, report
 from usance.platform.reads.deals import deals as deals_of
-from usance.platform.reads.institutions import funded_loans, mandate_rows
+from usance.platform.reads.institutions import mandate_rows
+from usance.platform.reads.mandate_tester import tried
+from usance.platform.reads.portfolio import days_of, own_loans, own_sources, vintages_of
+from usance.platform.reads.shapes import moment_text
+from usance.platform.security import access_reads
 from usance.platform.security.keys import owner_of_key
 from usance.platform.security.permuted_ids import PermutedIds
+from usance.platform.user_record import read_id
 
-PORTAL = "/portal"
 COOKIE = "usance_institution"
 LOANS = 50
+"""Loans of a page."""
 FIELD = "offer."
+PARTS = (("offers", PORTAL), ("mandates", f"{PORTAL}/mandates"),
+         ("portfolio", f"{PORTAL}/portfolio"), ("settlements", f"{PORTAL}/settlements"),
+         ("keys", f"{PORTAL}/keys"))  # fmt: skip
+"""Parts of the portal and their addresses."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,16 @@ class Guest:
         who = self.principal
         return PermutedIds(self.platform.services.keys.key_for(f"ids of {who.kind} {who.party}"))
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts in the visitor's language."""
+        return texts(language_of(self.request))
+
+    async def page(self, template: str, title: str, status: int = 200, **values: Any) -> Response:
+        """A page of the portal."""
+        return html(self.request, template, title, status, parts=PARTS,
+                    key=secrets.token_urlsafe(12), **values)  # fmt: skip
+
 
 Answer = Callable[[Guest], Awaitable[Response]]
 
@@ -62,18 +87,32 @@ def routes() -> list[BaseRoute]:
         Route(PORTAL, _guarded(show), methods=["GET"]),
         Route(PORTAL, _guarded(answer), methods=["POST"]),
         Route(f"{PORTAL}/deals/{{deal}}", _guarded(deal_report), methods=["GET"]),
+        Route(f"{PORTAL}/mandates", _guarded(mandates), methods=["GET"]),
+        Route(f"{PORTAL}/mandates", _guarded(put_mandates), methods=["POST"]),
+        Route(f"{PORTAL}/portfolio", _guarded(portfolio), methods=["GET"]),
+        Route(f"{PORTAL}/portfolio/{{loan}}", _guarded(loan), methods=["GET"]),
+        Route(f"{PORTAL}/settlements", _guarded(settlements), methods=["GET"]),
+        Route(f"{PORTAL}/keys", _guarded(keys), methods=["GET"]),
         Route(f"{PORTAL}/enter", entrance, methods=["GET"]),
         Route(f"{PORTAL}/enter", enter, methods=["POST"]),
         Route(f"{PORTAL}/leave", leave, methods=["POST"]),
+        Route(f"{PORTAL}/language", speak, methods=["POST"]),
     ]
 
 
 def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def guarded(request: Request) -> Response:
         principal = await _owner(request, request.cookies.get(COOKIE, ""))
-        return (
-            see(f"{PORTAL}/enter") if principal is None else await page(Guest(request, principal))
-        )
+        if principal is None:
+            return see(f"{PORTAL}/enter")
+        guest = Guest(request, principal)
+        try:
+            return await page(guest)
+        except (NotFound, InvalidField) as error:
+            return await guest.page("message", guest.texts["no_such_page"], 404, text=str(error))
+        except PlatformError as error:
+            return await guest.page("message", guest.texts["portal"], error.http_status,
+                                    text=str(error))  # fmt: skip
 
     return guarded
 
@@ -115,12 +154,9 @@ async def leave(request: Request) -> Response:
 
 
 async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) -> Response:
-    """Offers that wait with their countdown, mandates, and the loans it funds."""
+    """Offers that wait, each with its report and its countdown."""
     async with guest.platform.reading(guest.principal) as read:
         offers = await read.offers("open", limit=200)
-        mandates = await mandate_rows(read.transaction, read.moment.lender, guest.principal.party)
-        numbers = await funded_loans(read.transaction, 0, LOANS)
-        loans = [await read.loan(print_id("ln", each)) for each in numbers]
         deals = [deal_answer(each) for each in await deals_of(read.transaction)]
         now, currency = read.moment.at, read.moment.lender.currency
         name = read.moment.lender.party_name("institution", guest.principal.party)
@@ -130,10 +166,9 @@ async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) 
     minutes = {print_id("of", row["offer_id"]): max(0, int((row["answer_by"] - now).total_seconds()
                // 60)) for row in left}  # fmt: skip
     waiting = [{**offer, "minutes": minutes.get(offer["offer"], 0)} for offer in offers]
-    return html(
-        guest.request, "portal", name, status, offers=guest.ids.shown(waiting),
-        mandates=mandates, deals=deals, loans=guest.ids.shown(loans), problems=problems,
-        money=lambda minor: printed(minor, currency), key=secrets.token_urlsafe(12), field=FIELD,
+    return await guest.page(
+        "portal", name, status, offers=guest.ids.shown(waiting), problems=problems,
+        money=lambda minor: printed(minor, currency), field=FIELD, deals=deals,
     )  # fmt: skip
 
 
@@ -164,3 +199,110 @@ async def answer(guest: Guest) -> Response:
             except PlatformError as error:
                 problems.append(f"{shown}: {error.what}")
     return await show(guest, tuple(problems), 409) if problems else see(PORTAL)
+
+
+async def mandates(
+    guest: Guest, error: str = "", status: int = 200, typed: str = "",
+    found: Sequence[Mapping[str, Any]] = (),
+) -> Response:  # fmt: skip
+    """Own mandates with all versions, what was proposed, and the tester on own past loans."""
+    async with guest.platform.reading(guest.principal) as read:
+        lender, today = read.moment.lender, read.moment.business_date.isoformat()
+        rows = await mandate_rows(read.transaction, lender, guest.principal.party)
+        mine = await read.transaction.fetch(
+            "select approval_id, state, proposed_at from usance.approvals "
+            "where command = 'mandate.put' and given[1] = $1 order by approval_id desc limit 20",
+            guest.principal.principal_id,
+        )  # fmt: skip
+    proposed = [{"approval": print_id("ap", row["approval_id"]), "state": row["state"],
+                 "proposed_at": moment_text(row["proposed_at"])} for row in mine]  # fmt: skip
+    return await guest.page(
+        "portal_mandates", guest.texts["mandates"], status, rows=rows, proposed=proposed,
+        error=error, typed=typed, today=today, found=found, may_put=True,
+        money=lambda minor: printed(minor, lender.currency),
+    )  # fmt: skip
+
+
+async def put_mandates(guest: Guest) -> Response:
+    """Propose mandates, which the platform's people agree to; or try them on own past loans."""
+    given = await form(guest.request)
+    text = given.get("text", "")
+    if given.get("step") == "test":
+        try:
+            parsed = parse_mandates(text)
+        except UsanceError as error:
+            return await mandates(guest, str(error), 400, text)
+        async with guest.platform.reading(guest.principal) as read:
+            found = await tried(read.transaction, parsed)
+        return await mandates(guest, "", 200, text, found)
+    body = {"text": text, "valid_from": given.get("valid_from", "")}
+    try:
+        await guest.platform.do(guest.principal, "mandate.put", body, key=given.get("key", ""))
+    except PlatformError as error:
+        return await mandates(guest, str(error), error.http_status, text)
+    return see(f"{PORTAL}/mandates")
+
+
+async def portfolio(guest: Guest) -> Response:
+    """Own loans with what is owed and late, by quarter of origination too."""
+    given = guest.request.query_params
+    async with guest.platform.reading(guest.principal) as read:
+        currency, day = read.moment.lender.currency, read.moment.business_date
+        sources = await own_sources(read.transaction, guest.principal.party)
+        vintages = await vintages_of(read.transaction, sources, day)
+        last = guest.ids.meant(given.get("after", ""))
+        after = read_id(last, "ln", "after") if last else 0
+        numbers = await own_loans(read.transaction, sources, after, LOANS + 1)
+        loans = [await read.loan(print_id("ln", each)) for each in numbers[:LOANS]]
+    names = ("quarter", "loans", "lent_minor", "owed_minor", "late_minor")
+    if given.get("format") in FORMATS:
+        rows = [{name: row[name] for name in names} for row in vintages]
+        return file_of("portfolio", names, rows, given["format"])
+    shares = {guest.texts["late_share"]: [row["late_minor"] / row["lent_minor"]
+                                          for row in vintages]}  # fmt: skip
+    figure = columns([row["quarter"] for row in vintages], shares, caption=guest.texts["vintages"],
+                     format_y=lambda y: f"{100 * y:.1f} %")  # fmt: skip
+    shown = guest.ids.shown(loans)
+    return await guest.page(
+        "portal_portfolio", guest.texts["portfolio"], vintages=vintages, loans=shown,
+        figure=figure, after=shown[-1]["loan"] if len(numbers) > LOANS else "",
+        money=lambda minor: printed(minor, currency),
+    )  # fmt: skip
+
+
+async def loan(guest: Guest) -> Response:
+    """One own loan with its schedule and facts."""
+    name = guest.ids.meant(guest.request.path_params["loan"])
+    async with guest.platform.reading(guest.principal) as read:
+        found, rows, facts = (
+            await read.loan(name),
+            await read.schedule(name),
+            await read.facts(name),
+        )
+        currency = read.moment.lender.currency
+    shown = guest.ids.shown(found)
+    return await guest.page(
+        "portal_loan", f"{guest.texts['loan']} {shown['loan']}", loan=shown, rows=rows,
+        facts=guest.ids.shown(facts), money=lambda minor: printed(minor, currency),
+    )  # fmt: skip
+
+
+async def settlements(guest: Guest) -> Response:
+    """Days of settlement: what was collected for the institution, and what was lent by it."""
+    async with guest.platform.reading(guest.principal) as read:
+        sources = await own_sources(read.transaction, guest.principal.party)
+        rows = await days_of(read.transaction, sources, read.moment.business_date)
+        currency = read.moment.lender.currency
+    names = ("day", "lent_minor", "paid_minor", "facts")
+    if guest.request.query_params.get("format") in FORMATS:
+        return file_of("settlements", names, rows, guest.request.query_params["format"])
+    return await guest.page("portal_settlements", guest.texts["settlements"], rows=rows,
+                            money=lambda minor: printed(minor, currency))  # fmt: skip
+
+
+async def keys(guest: Guest) -> Response:
+    """Own keys and who acts with them; never what they are."""
+    async with guest.platform.reading(guest.principal) as read:
+        rows = await access_reads.keys(read.transaction)
+    shown = [{**each, "scopes": ", ".join(each["scopes"])} for each in rows]
+    return await guest.page("portal_keys", guest.texts["keys"], rows=shown)

@@ -22,12 +22,15 @@ from usance.platform.console import (
     funding,
     loans,
     matching,
+    mine_routes,
     overview,
     portal,
+    risk,
     search,
     sign_in,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
+from usance.platform.console.log_tail import keep_tail
 from usance.platform.errors import Forbidden, NotFound
 
 ICON = (
@@ -52,20 +55,35 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/loans/{loan}/{action}"): ("loans", actions.show),
     ("POST", "/loans/{loan}/{action}"): ("loans", actions.act),
     ("GET", "/matching"): ("matching", matching.show),
-    ("POST", "/matching"): ("matching", matching.put),
     ("GET", "/funding"): ("funding", funding.show),
     ("POST", "/funding"): ("funding", funding.put),
     ("GET", "/funding/{deal}"): ("funding", funding.one),
     ("GET", "/funding/{deal}/report"): ("funding", funding.report),
+    ("GET", "/matching/limits"): ("matching", matching.limits),
+    ("GET", "/matching/mandates"): ("matching", matching.mandates),
+    ("POST", "/matching/mandates"): ("matching", matching.put),
     ("GET", "/risk"): ("risk", closed_books.risk),
+    ("GET", "/risk/drift"): ("risk", risk.drift),
+    ("GET", "/risk/models"): ("risk", risk.models),
     ("GET", "/close"): ("close", close.show),
     ("POST", "/close"): ("close", close.move),
     ("GET", "/statements"): ("statements", closed_books.statements),
     ("GET", "/control"): ("control", control.show),
+    ("POST", "/control"): ("control", control.decide_many),
+    ("GET", "/control/audit"): ("control", control.audit),
     ("GET", "/control/parameters"): ("control", control.parameters),
+    ("POST", "/control/parameters"): ("control", control.put_parameter),
     ("GET", "/control/people"): ("control", control.people),
+    ("GET", "/control/approvals/{approval}"): ("control", control.one),
     ("POST", "/control/{approval}/{answer}"): ("control", control.decide),
     ("GET", "/developers"): ("developers", developers.show),
+    ("GET", "/developers/requests"): ("developers", developers.requests),
+    ("GET", "/developers/events"): ("developers", developers.events),
+    ("GET", "/developers/events/{event}"): ("developers", developers.event),
+    ("GET", "/developers/webhooks"): ("developers", developers.hooks),
+    ("POST", "/developers/webhooks/{delivery}/resend"): ("developers", developers.resend),
+    ("GET", "/developers/keys"): ("developers", developers.keys),
+    ("GET", "/developers/log"): ("developers", developers.log),
     ("POST", "/developers/clock"): ("developers", developers.advance),
     ("POST", "/developers/jobs/{job}/{action}"): ("developers", developers.act),
 }
@@ -73,7 +91,8 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
 
 
 def routes() -> list[BaseRoute]:
-    """Every route of the console."""
+    """Every route of the console; from now on the log's last lines are kept."""
+    keep_tail()
     made: list[BaseRoute] = [
         Route("/", _home), Route(HOME, _home), Route(f"{HOME}/", _home),
         Route(f"{HOME}/sign-in", sign_in.show, methods=["GET"]),
@@ -87,7 +106,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
         for (method, path), (screen, answer) in PAGES.items()
     ]
-    made += portal.routes()
+    made += portal.routes() + mine_routes.routes()
     there = {path for _, path in PAGES if path.count("/") == 1}
     made += [Route(each.path, _guarded(each.name, _later(each.name)))
              for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip

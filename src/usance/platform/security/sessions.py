@@ -126,7 +126,7 @@ async def owner_of_session(connection: asyncpg.Connection, token: str) -> Operat
         "select (owner).*, session_id, role, has_totp from usance.session_owner($1, $2)",
         hash_of(token), IDLE,
     )  # fmt: skip
-    if row["principal_id"] is None:
+    if row["principal_id"] is None or row["role"] is None:  # a borrower's is none of an operator's
         raise UnknownPrincipal("this session has ended", fix="Sign in again: POST /v1/sessions")
     principal = Principal(
         row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0,

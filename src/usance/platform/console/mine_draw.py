@@ -1,0 +1,247 @@
+"""Borrower pages of a loan to come: tenors side by side, an offer with its true cost, a contract.
+
+The dearest and the cheapest tenor stand beside each other; nothing is chosen before the borrower
+chooses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.base.dates import parse_moment
+from usance.base.documents import parse_json
+from usance.base.money import Money
+from usance.base.rates import Rate
+from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.frame import MINE, form, language_of, see
+from usance.platform.console.mine import Guest, products_of
+from usance.platform.errors import InvalidField, NotFound, PlatformError
+from usance.platform.reads.reading import Reading
+from usance.platform.reads.shapes import moment_text
+from usance.platform.security import borrower_access as access
+from usance.platform.security.subject_keys import subject_key
+from usance.platform.user_record import read_id
+from usance.service.documents.letters import DocumentKind, Letter, write_letter
+from usance.service.servicing_rules import ServicingRules
+
+TEMPLATE_VERSION = "1"
+PDF = "application/pdf"
+_PPB_IN_PPM = 1_000
+
+
+async def show(guest: Guest) -> Response:
+    """How much, for what, and what each tenor costs."""
+    given = guest.request.query_params
+    async with guest.platform.reading(guest.principal) as read:
+        lines, moment = await read.lines(guest.user), read.moment
+        products = products_of(read, lines)
+    wrong = ""
+    offers: list[dict[str, Any]] = []
+    own = [line["product"] for line in lines if line["product"] in products]
+    product = given.get("product") or next(iter([*own, *products]), "")
+    if given.get("amount") and product in products:
+        try:
+            amount = minor_of(given["amount"], moment.lender.currency)
+            offers, wrong = await _tenors(guest, product, amount, moment.lender)
+        except InvalidField:
+            wrong = guest.texts["my_no_amount"]
+    return guest.page(
+        "draw", guest.texts["my_draw"], lines=lines, products=products, product=product,
+        typed=given.get("amount", ""), offers=offers, wrong=wrong,
+        currency=moment.lender.currency.name,
+        money=lambda minor: printed(minor, moment.lender.currency),
+    )  # fmt: skip
+
+
+async def _tenors(
+    guest: Guest, product: str, amount: int, lender: Any
+) -> tuple[list[dict[str, Any]], str]:
+    """A quote for every number of months there is, and why the others are none."""
+    offers, wrong = [], ""
+    for months in lender.products[product].months:
+        body = {"user": guest.user, "product": product, "amount_minor": amount, "months": months}
+        try:
+            offers.append(await guest.do("quote.make", body, dry_run=True))
+        except PlatformError as error:
+            wrong = wrong or str(error)
+    costs = [each["total_cost_minor"] for each in offers]
+    for each in offers:
+        each["mark"] = ("my_cheapest" if each["total_cost_minor"] == min(costs) else
+                        "my_dearest" if each["total_cost_minor"] == max(costs) else "")  # fmt: skip
+    return offers, "" if offers else wrong
+
+
+async def choose(guest: Guest) -> Response:
+    """Make the quote of the tenor that was chosen."""
+    given = await form(guest.request)
+    async with guest.platform.reading(guest.principal) as read:
+        currency = read.moment.lender.currency
+    months = given.get("months", "")
+    if not (months.isascii() and months.isdigit() and len(months) < 4):
+        raise InvalidField("are no months", where="months", fix="Choose one that is offered")
+    body = {"user": guest.user, "product": given.get("product", ""), "months": int(months),
+            "amount_minor": minor_of(given.get("amount", ""), currency)}  # fmt: skip
+    made = await guest.do("quote.make", body, given.get("key", ""))
+    return see(f"{MINE}/offers/{made['quote']}")
+
+
+async def offer(guest: Guest, wrong: str = "", status: int = 200, code: str = "") -> Response:
+    """An offer with its true annual cost and every fee, before anything is agreed."""
+    async with guest.platform.reading(guest.principal) as read:
+        quote, letter = await _contract(guest, read)
+        moment = read.moment
+        needs_code = await access.phone_of(read.transaction, guest.principal.user_id) is not None
+        is_over = parse_moment(quote["valid_until"]) < moment.at
+    return guest.page(
+        "offer", guest.texts["my_offer"], status, quote=quote, sha256=letter.sha256, wrong=wrong,
+        shown_at=moment_text(moment.at), needs_code=needs_code, code=code, is_over=is_over,
+        money=lambda minor: printed(minor, moment.lender.currency),
+    )  # fmt: skip
+
+
+async def contract(guest: Guest) -> Response:
+    """The contract as PDF, before it is accepted."""
+    async with guest.platform.reading(guest.principal) as read:
+        quote, letter = await _contract(guest, read)
+    headers = {"Content-Disposition": f'inline; filename="contract-{quote["quote"]}.pdf"'}
+    return Response(letter.pdf, 200, headers, PDF)
+
+
+async def accept(guest: Guest) -> Response:
+    """Agree to the contract that was shown, and draw; a known phone says yes by a code."""
+    given = await form(guest.request)
+    async with guest.platform.reading(guest.principal) as read:
+        quote, letter = await _contract(guest, read)
+        phone = await access.phone_of(read.transaction, guest.principal.user_id)
+        now = read.moment.at
+    vault = guest.platform.services.keys
+    if given.get("step") == "code" and phone is not None:
+        pool = await guest.platform.database.pool()
+        async with pool.acquire() as connection:
+            code = await access.step_up_code(connection, vault, phone, access.DRAW, guest.address)
+        return await offer(guest, code=code)
+    if given.get("read") != "1" or given.get("sha256") != letter.sha256:
+        return await offer(guest, guest.texts["my_read_first"], 400)
+    if phone is not None:
+        pool = await guest.platform.database.pool()
+        async with pool.acquire() as connection:
+            is_right = await access.step_up(connection, vault, phone, access.DRAW,
+                                            given.get("code", ""))  # fmt: skip
+        if not is_right:
+            return await offer(guest, guest.texts["my_code_wrong"], 401)
+    key = given.get("key", "")
+    agreed = await guest.do("agreement.make", {
+        "quote": quote["quote"], "document_sha256": letter.sha256,
+        "shown_at": given.get("shown_at", ""), "accepted_at": moment_text(now),
+        "method": "borrower_page", "template_version": TEMPLATE_VERSION, "address": guest.address,
+    }, f"{key}a")  # fmt: skip
+    drawn = await guest.do("drawdown.request", {
+        "user": guest.user, "product": quote["product"], "amount_minor": quote["amount_minor"],
+        "months": quote["months"], "quote": quote["quote"], "agreement": agreed["agreement"],
+    }, f"{key}d")  # fmt: skip
+    return see(f"{MINE}/drawdowns/{drawn['loan']}")
+
+
+async def drawdown(guest: Guest) -> Response:
+    """A drawdown on its way: who is asked, and how it ended."""
+    async with guest.platform.reading(guest.principal) as read:
+        found = await read.drawdown(guest.request.path_params["loan"])
+        currency = read.moment.lender.currency
+    if found["state"] == "active":
+        return see(f"{MINE}/loans/{found['loan']}?done=drawn")
+    return guest.page("drawdown", guest.texts["my_draw"], found=found,
+                      money=lambda minor: printed(minor, currency))  # fmt: skip
+
+
+async def statement(guest: Guest) -> Response:
+    """The statement of a loan as of today, as PDF."""
+    name = guest.request.path_params["loan"]
+    async with guest.platform.reading(guest.principal) as read:
+        found, rows = await read.loan(name), await read.schedule(name)
+        who = await _name(guest, read)
+        lender = read.moment.lender
+        values: dict[str, Any] = {
+            "lender": lender_name(lender), "borrower": who, "loan": found["loan"],
+            "as_of": read.moment.business_date,
+            "outstanding": Money(found["outstanding"]["total_minor"], found["currency"]),
+        }  # fmt: skip
+    table = [
+        {"number": row["no"], "due_on": date.fromisoformat(row["due_on"]),
+         "total": Money(row["due"]["total_minor"], found["currency"]),
+         "paid": Money(row["paid"]["total_minor"], found["currency"]),
+         "left": Money(row["outstanding"]["total_minor"], found["currency"])}
+        for row in rows
+    ]  # fmt: skip
+    letter = write_letter(
+        DocumentKind.SCHEDULE, language_of(guest.request), values, {"schedule": table}
+    )
+    headers = {"Content-Disposition": f'inline; filename="statement-{found["loan"]}.pdf"'}
+    return Response(letter.pdf, 200, headers, PDF)
+
+
+async def _contract(guest: Guest, read: Reading) -> tuple[dict[str, Any], Letter]:
+    """A quote of the borrower's own, and the contract that it makes."""
+    name = guest.request.path_params["quote"]
+    row = await read.transaction.fetchrow(
+        "select * from usance.quotes where quote_id = $1", read_id(name, "qu", "quote")
+    )
+    if row is None:
+        raise NotFound("there is no such offer", where=name, fix="Ask for a new one")
+    quote: dict[str, Any] = dict(parse_json(row["answer"]) if isinstance(row["answer"], str)
+                                 else row["answer"])  # fmt: skip
+    who = await _name(guest, read)
+    rules = ServicingRules.at(read.moment.business_date, read.moment.lender.parameters)
+    return quote, contract_of(quote, lender_name(read.moment.lender), who, rules,
+                              language_of(guest.request))  # fmt: skip
+
+
+def contract_of(
+    quote: Mapping[str, Any], lender: str, borrower: str, rules: ServicingRules, language: str
+) -> Letter:
+    """The contract of a quote: the same bytes for the same quote, so its hash stands for it."""
+    currency, schedule = quote["currency"], quote["schedule"]
+
+    def money(minor: int) -> Money:
+        return Money(minor, currency)
+
+    values: dict[str, Any] = {
+        "lender": lender, "borrower": borrower, "loan": quote["quote"],
+        "principal": money(quote["amount_minor"]), "rate": Rate(quote["rate_ppm"]),
+        "annual_rate": Rate(quote["apr_ppb"] // _PPB_IN_PPM), "instalments": len(schedule),
+        "disbursed_on": date.fromisoformat(quote["disbursed_on"]),
+        "first_due_on": date.fromisoformat(schedule[0]["due_on"]),
+        "total_to_pay": money(quote["total_to_pay_minor"]),
+        "total_cost": money(quote["total_cost_minor"]), "late_fee": Rate(rules.late_fee_ppm),
+        "grace_days": rules.grace_days,
+    }  # fmt: skip
+    rows = [
+        {"number": row["no"], "due_on": date.fromisoformat(row["due_on"]),
+         "principal": money(row["due"]["principal_minor"]),
+         "interest": money(row["due"]["interest_minor"]),
+         "fees": money(row["due"]["guarantee_fee_minor"] + row["due"]["service_fee_minor"]),
+         "total": money(row["due"]["total_minor"])}
+        for row in schedule
+    ]  # fmt: skip
+    return write_letter(DocumentKind.CONTRACT, language, values, {"schedule": rows})
+
+
+def lender_name(lender: Any) -> str:
+    """The name that a lender signs with."""
+    return str(lender.document.get("name", "Usance"))
+
+
+async def _name(guest: Guest, read: Reading) -> str:
+    """The borrower's name where it is known, else their id."""
+    number = guest.principal.user_id
+    kept = await read.transaction.fetchval(
+        "select details from usance.user_persons where user_id = $1", number
+    )
+    if kept is None:
+        return guest.user
+    key = await subject_key(read.transaction, read.moment.vault, number, make=False)
+    return str(json.loads(key.open("details", kept))["name"])

@@ -1,0 +1,58 @@
+"""The screen *Risk*, live part: drift of scores and features, and the register of models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.pages.charts import columns
+from usance.platform.console.frame import HOME, Visit
+from usance.platform.reads import configuration
+from usance.platform.reads.drift import drift_rows
+
+SHOWN = 4
+"""Features that are drawn: those that moved most."""
+
+
+def live_parts(visit: Visit) -> list[tuple[str, str]]:
+    """The live parts of the screen."""
+    return [(visit.texts[name], f"{HOME}/risk/{name}") for name in ("drift", "models")]
+
+
+async def drift(visit: Visit) -> Response:
+    """How far the last thirty days are from the ninety before, feature by feature."""
+    t = visit.texts
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await drift_rows(read.transaction, read.moment.at)
+    figures = []
+    for row in rows[:SHOWN]:
+        if row["is_known"]:
+            shares = {t["before"]: _shares(row["before"]), t["recent"]: _shares(row["recent"])}
+            figures.append(columns([str(each) for each in row["bins"]], shares, stacked=False,
+                                   format_y=lambda y: f"{100 * y:.0f} %",
+                                   caption=t.get(f"feature_{row['feature']}", row["feature"]),
+                                   note=f"PSI {row['psi']:.3f}"))  # fmt: skip
+    return visit.page("risk", "drift", t["drift"], rows=rows, figures=figures,
+                      more=live_parts(visit))  # fmt: skip
+
+
+def _shares(counts: list[int]) -> list[float]:
+    whole = sum(counts) or 1
+    return [each / whole for each in counts]
+
+
+async def models(visit: Visit) -> Response:
+    """Flows and models by version, and everything the flow in force reads."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        flow = read.moment.lender.decider.flow
+        kinds = {kind: await configuration.settings(read.transaction, kind)
+                 for kind in ("flow", "model")}  # fmt: skip
+        pending = [each for each in await read.approvals("pending")
+                   if each["command"] in ("flow.put", "model.put")]  # fmt: skip
+    register: list[dict[str, Any]] = [{"kind": kind, **row} for kind, rows in kinds.items()
+                                      for row in rows]  # fmt: skip
+    inputs = [{"name": name, "type": type(each).__name__.lower()}
+              for name, each in flow.inputs.items()]  # fmt: skip
+    return visit.page("risk", "models", visit.texts["models"], register=register, inputs=inputs,
+                      pending=pending, more=live_parts(visit))  # fmt: skip
