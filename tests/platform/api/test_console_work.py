@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -342,3 +343,13 @@ def test_drift_tells_the_stability_of_what_lies_open(
     assert "no data" in page.text  # a young lender has nothing to compare with
     page = browser.get(f"{HOME}/risk/models")
     assert "monthly_income_minor" in page.text
+
+
+def test_the_dashboard_names_figures_that_there_are(served: Served) -> None:
+    path = Path(__file__).parents[3] / "docs" / "dashboards" / "usance.json"
+    board = json.loads(path.read_text("utf-8"))
+    wanted = {name for panel in board["panels"] for target in panel["targets"]
+              for name in re.findall(r"usance_\w+", target["expr"])}  # fmt: skip
+    told = served.ask("GET", "/metrics", "").text
+    assert len(wanted) >= 4
+    assert all(re.search(rf"^{name} ", told, re.MULTILINE) for name in wanted), wanted

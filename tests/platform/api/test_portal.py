@@ -63,3 +63,33 @@ def test_a_form_of_another_site_answers_nothing(browser: httpx.Client, served: S
     enter(browser, served.keys["institution"])
     page = browser.post(PORTAL, data={"answer": "approve"}, headers={"origin": "https://x.example"})
     assert page.status_code == 403
+
+
+def test_an_institution_proposes_tries_and_looks_at_its_own_alone(
+    browser: httpx.Client, served: Served
+) -> None:
+    from usance.platform.lender import sandbox_document
+
+    loan = drawn(served)["loan"]
+    enter(browser, served.keys["institution"])
+    page = browser.get(f"{PORTAL}/portfolio")
+    own = re.findall(r"/portal/portfolio/(ln_\w+)", page.text)
+    assert own
+    assert loan not in page.text  # ids are the institution's own
+    one = browser.get(f"{PORTAL}/portfolio/{own[0]}")
+    assert (one.status_code, "Paid out" in one.text) == (200, True)
+    assert browser.get(f"{PORTAL}/portfolio/{loan}").status_code == 404
+    told = served.get("/v1/institution/loans?limit=200", "institution").json()["data"]
+    sums = [int(each) for each in re.findall(r'data-minor="(\d+)"', page.text)]
+    assert sum(sums[0::3]) == sum(each["principal_minor"] for each in told)
+    text = sandbox_document()["mandates"]
+    address = f"{PORTAL}/mandates"
+    page = browser.post(address, data={"step": "test", "text": text})
+    assert "Tried on past loans" in page.text
+    assert browser.post(address, data={"step": "test", "text": "sources: [1]"}).status_code == 400
+    for path in ("settlements", "keys"):
+        page = browser.get(f"{PORTAL}/{path}")
+        assert page.status_code == 200
+        assert served.keys["institution"] not in page.text
+    page = browser.get(f"{PORTAL}/settlements", params={"format": "csv"})
+    assert page.headers["content-type"].startswith("text/csv")

@@ -31,7 +31,7 @@ from usance.platform.reads.deals import deal_answer, report
 from usance.platform.reads.deals import deals as deals_of
 from usance.platform.reads.institutions import mandate_rows
 from usance.platform.reads.mandate_tester import tried
-from usance.platform.reads.portfolio import days_of, own_loans, own_sources, vintages_of
+from usance.platform.reads.portfolio import days_of, loans_of_sources, own_sources, vintages_of
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import access_reads
 from usance.platform.security.keys import owner_of_key
@@ -252,7 +252,7 @@ async def portfolio(guest: Guest) -> Response:
         vintages = await vintages_of(read.transaction, sources, day)
         last = guest.ids.meant(given.get("after", ""))
         after = read_id(last, "ln", "after") if last else 0
-        numbers = await own_loans(read.transaction, sources, after, LOANS + 1)
+        numbers = await loans_of_sources(read.transaction, sources, after, LOANS + 1)
         loans = [await read.loan(print_id("ln", each)) for each in numbers[:LOANS]]
     names = ("quarter", "loans", "lent_minor", "owed_minor", "late_minor")
     if given.get("format") in FORMATS:

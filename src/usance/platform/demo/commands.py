@@ -126,9 +126,12 @@ async def _show(home: Path, url: str) -> None:
                 _say(f"{each.day}: " + ", ".join(f"{n} {what}" for what, n in each.counts.items()))
             now = await channel.send(calls.clock())
         loan, payment = await paid_up(channel, provider)
+        call: calls.Call[Any] = calls.Call("POST", f"/v1/users/{loan['user']}/links", {})
+        link = (await channel.send(call))["url"]
     _say(f"{now['business_date']}: {loan['loan']} of {loan['amount_minor'] / 100:,.2f} drawn from "
          f"{loan['source']}, {payment['amount_minor'] / 100:,.2f} paid through {PROVIDER}, "
          f"{len(payment['allocation'])} allocations")  # fmt: skip
+    _say(f"the borrower's own page, for whoever opens it first: {url}{link}")
 
 
 async def _live(home: Path, url: str, days: int) -> list[Any]:

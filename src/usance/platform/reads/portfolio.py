@@ -26,7 +26,7 @@ async def own_sources(transaction: asyncpg.Connection, institution: int) -> list
     return [row["source"] for row in rows]
 
 
-async def own_loans(
+async def loans_of_sources(
     transaction: asyncpg.Connection, sources: list[int], after: int, limit: int
 ) -> list[int]:
     """Loans of some sources, by number."""
