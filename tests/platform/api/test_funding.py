@@ -13,8 +13,7 @@ from tests.platform.api.borrowers import drawn
 from tests.platform.api.served import Served, refused
 from tests.platform.api.test_console import sign_in
 from tests.platform.test_deals import DEAL
-from usance.platform.console.frame import HOME
-from usance.platform.console.portal import PORTAL
+from usance.platform.console.frame import HOME, PORTAL
 from usance.platform.store.server import Embedded
 
 
