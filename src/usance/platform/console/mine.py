@@ -154,7 +154,9 @@ async def enter(request: Request) -> Response:
                                           is_sandbox=is_sandbox)  # fmt: skip
         except SignInFailed:
             wrong = t["my_link_over"] if given.get("token") else t["my_code_wrong"]
-            return _entrance(request, 401, phone=phone, is_sent=bool(given.get("code")), wrong=wrong)
+            return _entrance(
+                request, 401, phone=phone, is_sent=bool(given.get("code")), wrong=wrong
+            )
         except PlatformError as error:
             return _entrance(request, error.http_status, phone=phone, wrong=str(error))
     return _entrance(request, phone=phone, code=code, is_sent=True)

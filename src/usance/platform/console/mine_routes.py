@@ -36,7 +36,7 @@ PAGES: dict[tuple[str, str], Answer] = {
 def routes() -> list[BaseRoute]:
     """Every route of the borrower pages."""
     return [
-        Route(f"{MINE}/enter", mine.door, methods=["GET"]),
+        Route(f"{MINE}/enter", mine.entrance, methods=["GET"]),
         Route(f"{MINE}/enter", mine.enter, methods=["POST"]),
         Route(f"{MINE}/language", sign_in.speak, methods=["POST"]),
         *(Route(MINE + path, guarded(answer), methods=[method])
