@@ -147,6 +147,40 @@ def rows(sandbox: Sandbox, who: str = "finance") -> Any:
     return sandbox.read(who, "deal_dates", "PLAN7")
 
 
+def test_what_is_reversed_or_late_is_of_the_next_date(sandbox: Sandbox) -> None:
+    """Over all dates the deal collects what was paid and stood, each payment once."""
+    first, second = two_loans(sandbox)
+    put(sandbox, [first, second])
+    advance(sandbox, "2024-08-01")
+    undone = pay(sandbox, first, DUE, "2024-08-01", "a")
+    pay(sandbox, second, DUE, "2024-08-01", "b")
+    collected: list[int] = []
+
+    def date_on(day: str) -> int:
+        advance(sandbox, day)
+        assert run_due(sandbox) >= 1
+        lines = {each["line"]: each["amount_minor"] for each in rows(sandbox)[-1]["lines"]}
+        assert min(lines.values()) >= 0
+        collected.append(lines["collected_interest"] + lines["collected_principal"])
+        return collected[-1]
+
+    assert date_on("2024-08-16") == 0
+    assert date_on("2024-09-16") == 2 * DUE
+    sandbox.do(
+        "provider",
+        "payment.reverse",
+        {"payment": undone["payment"], "effective_on": "2024-09-16", "reason": "bounced"},
+    )
+    assert date_on("2024-10-16") == 0  # what was reversed is more than September brought
+    pay(sandbox, second, DUE, "2024-09-01", "late")  # told in October, after the date of September
+    pay(sandbox, second, DUE, "2024-10-16", "own")
+    date_on("2024-11-16")
+    pay(sandbox, second, DUE, "2024-11-16", "last")
+    date_on("2024-12-16")
+    # Of five payments one was reversed; it had been passed on, so that much less came later.
+    assert sum(collected) == 4 * DUE
+
+
 def test_a_loan_is_in_one_deal(sandbox: Sandbox, tmp_path: Path) -> None:
     first, second = two_loans(sandbox)
     put(sandbox, [first, second])

@@ -28,7 +28,7 @@ from usance.fund.state import DealState, state_of_dict
 from usance.fund.strata import Curves, strata_of_pool
 from usance.loan.batch import Views, replay_columns
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.facts import END_OF_TIME
+from usance.loan.facts import END_OF_TIME, visible
 from usance.loan.stored_rows import EXACT_KINDS, view_values
 from usance.loan.views import VIEW_FIELDS
 from usance.platform.errors import NotFound
@@ -129,7 +129,7 @@ async def free_loans(
 def views_at(loans: Sequence[LoanRecord], day: date, known_at: datetime = END_OF_TIME) -> Views:
     """Views of loans on a day, as known at a moment; the kernel takes all but a few."""
     values = np.zeros((len(loans), len(VIEW_FIELDS)), np.int64)
-    known = [[fact for fact in loan.facts if fact.booked_at <= known_at] for loan in loans]
+    known = [visible(loan.facts, as_of=date.max, known_at=known_at) for loan in loans]
     plain: Bools = np.array(
         [len(loan.rows) == 1 and not any(fact.kind in EXACT_KINDS for fact in facts)
          for loan, facts in zip(loans, known, strict=True)], np.bool_,
