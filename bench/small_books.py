@@ -21,7 +21,7 @@ from usance.match.mandates.mandate import ConcentrationLimit, Mandate, Measure, 
 from usance.match.router.router import route
 from usance.match.router.state import DAILY, ENGINE, GREEDY, MIRROR, PRIMAL_DUAL
 
-SIZES, SEEDS, SOURCES, SEGMENTS = (500, 2_000, 20_000), range(101, 111), 15, 60
+SIZES, SEEDS, SOURCES, SEGMENTS = (500, 2_000, 20_000, 1_000_000), range(101, 111), 15, 60
 EVERY_KIND_UP_TO = 5_000
 OTHERS = (DAILY, MIRROR, PRIMAL_DUAL, GREEDY)
 TURNS = "turns at half-time"
