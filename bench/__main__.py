@@ -8,6 +8,7 @@ from collections.abc import Callable
 from bench import (
     assess,
     books,
+    console,
     decide,
     disclose,
     effective,
@@ -28,6 +29,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "loan": loan.run,
     "migration": migration.run,
     "platform": platform.run,
+    "console": console.run,
     "match": match.run,
     "small_books": small_books.small_books,
     "service": service.run,

@@ -24,8 +24,7 @@ from tests.platform.browser.test_screens import found_by_axe
 pytestmark = pytest.mark.slow
 PICTURES = {
     "overview": "/console/overview", "matching": "/console/matching", "risk": "/console/risk",
-    "close": "/console/books/close.html", "statements": "/console/statements",
-    "developers": "/console/developers/requests",
+    "close": "/console/close", "statements": "/console/statements",
 }  # fmt: skip
 
 
