@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.platform.applicants import GOOD, borrower
 from tests.platform.sandbox import Sandbox
+from usance.base.ids import print_id
 from usance.platform.errors import InvalidField, MissingField, NotFound, UnknownField
-from usance.platform.refusals import DateInFuture, DuplicateIdentity
+from usance.platform.live import Platform
+from usance.platform.reads.applications import trace
+from usance.platform.refusals import AccountNeeded, AccountWaits, DateInFuture, DuplicateIdentity
 
 ANNA = {"client_ref": "anna", "region": 3}
 ADA = {"name": "Ada", "national_id": "11010519491231002X", "phone": "13800000000"}
@@ -81,3 +87,48 @@ def test_bad_input_is_named_and_leaves_nothing(
     with pytest.raises(error):
         sandbox.do("channel", "user.register", body)
     assert sandbox.sql("operations", "select count(*) from usance.users") == 0
+
+
+def test_money_goes_to_accounts_in_the_person_s_name_after_their_day(sandbox: Sandbox) -> None:
+    user = borrower(sandbox)
+    sandbox.do("channel", "person.set", {"user": user, **ADA})
+    account = {"user": user, "bank": "b", "number": "6222021234567894", "holder": " ada "}
+    first = sandbox.do("channel", "account.add", account).answer
+    other = sandbox.do("channel", "account.add", {**account, "holder": "Bea"}).answer
+    second = sandbox.do("channel", "account.add", account).answer
+    assert [each["verified"] for each in (first, other, second)] == [True, False, True]
+    draw = {"user": user, "product": "instalment", "amount_minor": 100_000, "months": 6}
+    with pytest.raises(AccountNeeded):
+        sandbox.do("channel", "drawdown.request", {**draw, "account": other["account"]})
+    with pytest.raises(AccountWaits):
+        sandbox.do("channel", "drawdown.request", {**draw, "account": second["account"]})
+    sandbox.do("channel", "drawdown.request", draw)
+    paid = sandbox.sql("operations", "select max(account_id) from usance.orders")
+    assert print_id("ac", paid) == first["account"]  # the one that could be used
+    sandbox.do("control", "clock.advance", {"to": "2024-07-02T02:00:00Z"})
+    made = sandbox.do("channel", "drawdown.request", {**draw, "account": second["account"]})
+    assert made.answer["state"] == "active"
+
+
+def test_one_person_is_one_over_all_channels(sandbox: Sandbox) -> None:
+    first = borrower(sandbox)
+    sandbox.do("channel", "person.set", {"user": first, **ADA})
+    draw = {"user": first, "product": "instalment", "amount_minor": 100_000, "months": 6}
+    sandbox.do("channel", "drawdown.request", draw)
+    second = register(sandbox, by="channel_2")
+    sandbox.do("channel_2", "person.set", {"user": second, **ADA})
+    applied = {"user": second, "product": "instalment", "inputs": GOOD}
+    made = sandbox.do("channel_2", "application.decide", applied).answer
+
+    async def known(platform: Platform) -> dict[str, Any]:
+        operations = await platform.principal("operations")
+        async with platform.reading(operations) as read:
+            lender, vault = read.moment.lender, read.moment.vault
+            told = await trace(read.transaction, lender, vault, made["decision"])
+            maximum = lender.parameters.at("lines.consumer_maximum", read.moment.business_date)
+            return {**told["inputs"], "maximum": maximum.integer}
+
+    inputs = sandbox.within(known)
+    assert inputs["applications_24h"] == 2
+    assert inputs["platform_worst_days"] == 0  # they have borrowed, elsewhere
+    assert inputs["line_maximum_minor"] == inputs["maximum"] - 2_220_000

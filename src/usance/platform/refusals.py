@@ -75,6 +75,24 @@ class QuoteNeeded(Refused):
     code = "platform.quote_needed"
 
 
+class PersonNeeded(Refused):
+    """A drawdown in live of a user whose person or consent is not known."""
+
+    code = "platform.person_needed"
+
+
+class AccountNeeded(Refused):
+    """A payout without an account that is verified in the person's name."""
+
+    code = "platform.account_needed"
+
+
+class AccountWaits(Refused):
+    """A payout to an account that was added less than a day ago, after another one."""
+
+    code = "platform.account_waits"
+
+
 class LoanInDeal(Refused):
     """A loan that a deal holds already."""
 

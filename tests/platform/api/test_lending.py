@@ -99,6 +99,17 @@ def test_an_asked_bank_answers_under_ids_of_its_own(served: Served) -> None:
     path = f"/v1/offers/{offer['offer']}"
     refused(served.get(path, "institution_2"), 404, "not_found")
     refused(served.post(f"{path}/answer", {"approved": True}, "institution_2"), 404, "not_found")
+    report = served.get(path, "institution").json()["report"]
+    income = {each["name"]: each["value"] for each in report["sections"]["income_and_occupation"]}
+    assert income["monthly_income_minor"] == GOOD["monthly_income_minor"]
+    assert report["assessment"]["approved"] is True
+    assert report["suggested"]["months"] == WANTED["months"]
+    assert made["user"] not in str(report)
+    page = served.get(f"{path}/report", "institution")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Pre-loan investigation report" in page.text
+    assert made["user"] not in page.text
+    refused(served.get(f"{path}/report", "institution_2"), 404, "not_found")
     yes = served.post(f"{path}/answer", {"approved": True, "reason": ""}, "institution")
     assert (yes.status_code, yes.json()["state"]) == (200, "approved")
     no = served.post(f"{path}/answer", {"approved": False, "reason": "x"}, "institution")

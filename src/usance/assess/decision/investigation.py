@@ -63,7 +63,7 @@ def investigate(
     if type(months) is not int or not 1 <= months <= 360:
         raise WrongInput(f"months is {months!r}", where=f"{file}, months", fix="Give 1 to 360")
     decision = Decider(read).decide(request, lambda: request.at)
-    return {"currency": currency, **_report(read, request, decision, shown, months)}
+    return {"currency": currency, **report_on(read, request, decision, shown, months)}
 
 
 def write_report(
@@ -95,9 +95,10 @@ def _consents(facts: tuple[Consent, ...], request: Request) -> list[dict[str, st
     return found
 
 
-def _report(
+def report_on(
     flow: Flow, request: Request, decision: Decision, consents: list[dict[str, str]], months: int
 ) -> dict[str, Any]:
+    """The report on a decision that was made, without the currency of its amounts."""
     shown = decision.as_dict(flow)
     values, answer = shown["inputs"], decision.answer
     # A stage that was not reached has said nothing: that is not a probability of 0.

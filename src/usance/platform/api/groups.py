@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from usance.platform.api.calls import Call
 from usance.platform.api.errors import TYPES
@@ -87,9 +87,9 @@ class Group:
 
     def add(
         self, method: str, path: str, answering: Answering, access: Access, answers: Answers,
-        summary: str, body: dict[str, Any] | None = None,
+        summary: str, body: dict[str, Any] | None = None, kind: type[Response] = JSONResponse,
     ) -> None:  # fmt: skip
-        """A route with all that is said about it."""
+        """A route with all that is said about it; a page is of the kind that it answers with."""
 
         async def endpoint(request: Request) -> Response:
             return await guarded(request, access, answering)
@@ -100,17 +100,25 @@ class Group:
         }
         if access.needs_key:  # a dry run of whatever is made or waits
             told.setdefault(200, {"model": Object, "description": _ANSWERS[200]})
+        if kind is not JSONResponse:
+            told = {status: {"description": _ANSWERS[status]} for status in answers}
         errors = READ_ERRORS if method == "GET" else WRITE_ERRORS
         if "known_at" in access.query:  # a moment that is not known yet
             errors = (*errors, 422)
-        told |= {each: {"model": ErrorAnswer, "description": TYPES[each]} for each in errors}
+        failed = {"model": ErrorAnswer} if kind is JSONResponse else _FAILED
+        told |= {each: {**failed, "description": TYPES[each]} for each in errors}
         self.router.add_api_route(
             path, endpoint, methods=[method], status_code=min(answers), response_model=None,
-            responses=told, summary=summary, openapi_extra=_extra(path, access, body),
+            responses=told, summary=summary, response_class=kind,
+            openapi_extra=_extra(path, access, body),
             operation_id=f"{method.lower()}{re.sub(r'[^a-z0-9]+', '_', path.lower())}".rstrip("_"),
         )  # fmt: skip
 
 
+_FAILED = {
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}}
+}
+"""The content of a failure where the route itself answers with a page."""
 _ANSWERS = {200: "Done, or known before.", 201: "Made.", 202: "Waiting."}
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import HTMLResponse, Response
+
 from usance.base.ids import parse_id, print_id
+from usance.pages.reports.pre_loan_report import pre_loan_report as report_page
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, Offer, OfferState
 from usance.platform.api.groups import Group
+from usance.platform.api.guard import Access
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Loan, Object, Page
+from usance.platform.errors import NotFound
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.institutions import funded_loans, mandate_rows
+from usance.platform.reads.pre_loan_reports import pre_loan_report
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 
@@ -29,7 +35,21 @@ async def offers(read: Reading, call: Call) -> Any:
 
 async def offer(read: Reading, call: Call) -> Any:
     """One offer with its pre-loan report."""
-    return await read.offer(call.path["offer"])
+    found = await read.offer(call.path["offer"])
+    number = parse_id(call.path["offer"], "of")
+    report = await pre_loan_report(read.transaction, read.moment, number)
+    return {**found, "report": {**found["report"], **report}}
+
+
+async def offer_page(call: Call) -> Response:
+    """The pre-loan report of an offer as a page to print."""
+    async with call.platform.reading(call.principal) as read:
+        number = parse_id(call.path["offer"], "of")
+        report = await pre_loan_report(read.transaction, read.moment, number)
+    if not report:
+        raise NotFound("there is no report", where=call.path["offer"], fix="Ask for the offer")
+    shown = call.ids.shown(report) if call.ids else report
+    return HTMLResponse(report_page(shown))
 
 
 async def institution_loans(read: Reading, call: Call) -> Any:
@@ -58,6 +78,10 @@ def _after(call: Call, prefix: str) -> int:
 
 group.read("/offers", Page[Offer], offers, query={"state": one_of(*OFFER_STATES), **PAGED})
 group.read("/offers/{offer}", Offer, offer)
+group.add(
+    "GET", "/offers/{offer}/report", offer_page, Access(frozenset(group.scopes)), {200: Object},
+    "The pre-loan report of an offer as a page to print.", kind=HTMLResponse,
+)  # fmt: skip
 group.command("/offers/{offer}/answer", "offer.answer", {200: OfferState})
 group.read("/mandates", Page[Object], mandates, query=PAGED,
            scopes=("institution", "control", "operations"))  # fmt: skip

@@ -123,23 +123,36 @@ async def own_inputs(
         "select granted from usance.consents where user_id = $1 order by consent_id desc limit 1",
         user.user_id,
     )  # fmt: skip
-    return known_inputs(moment, user, loans, consent)
+    elsewhere = await transaction.fetchrow(
+        "select * from usance.person_record($1, $2)", user.user_id, moment.at - timedelta(days=1)
+    )
+    return known_inputs(moment, user, loans, consent, dict(elsewhere))
 
 
 def known_inputs(
-    moment: Moment, user: UserRecord, loans: Sequence[OpenPosition], consent: bool | None
-) -> dict[str, Any]:
-    """Inputs that follow from a user's open loans, counters and last consent."""
+    moment: Moment, user: UserRecord, loans: Sequence[OpenPosition], consent: bool | None,
+    elsewhere: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Inputs that follow from a user's open loans, counters and last consent.
+
+    `elsewhere` is what the same person did through other users: it counts as their own.
+    """
     days = max((each.days_past_due for each in loans), default=0)
+    worst = max(user.counters["worst_days"], days, elsewhere.get("worst_days") or 0)
+    has_borrowed = user.counters["borrowed"] or elsewhere.get("borrowed")
     found: dict[str, Any] = {
-        "list_hit": "none", "applications_24h": 1, "device_users_30d": 1, "link_size": 1,
+        "list_hit": "none", "applications_24h": 1 + (elsewhere.get("applications") or 0),
+        "device_users_30d": 1, "link_size": 1,
         "bad_neighbours_ppm": None, "duplicate_identity": False,
         "consent_given": moment.lender.is_sandbox if consent is None else consent,
         "funding_cost_ppm": moment.lender.document.get("funding_cost_ppm", 0),
-        "platform_worst_days": max(user.counters["worst_days"], days)
-        if user.counters["borrowed"] else None,
+        "platform_worst_days": worst if has_borrowed else None,
         "platform_days_past_due": days,
     }  # fmt: skip
+    maximum = moment.lender.decider.flow.inputs.get("line_maximum_minor")
+    if maximum is not None and maximum.parameter and elsewhere.get("lines_minor"):
+        whole = moment.lender.parameters.at(maximum.parameter, moment.business_date).integer
+        found["line_maximum_minor"] = max(whole - elsewhere["lines_minor"], 0)
     return {
         name: value for name, value in found.items() if name in moment.lender.decider.flow.inputs
     }

@@ -53,25 +53,26 @@ class Done(NamedTuple):
     state: str
 
 
-def advance_after(done: Sequence[Done]) -> Handler:
-    """The handler of an advance, once everything on the way is done."""
+def advance_after(done: Sequence[Done] | None) -> Handler:
+    """The handler of an advance, once everything on the way is done; none: nothing was."""
 
     async def advance(
         transaction: asyncpg.Connection, _: Principal, moment: Moment, command: AdvanceClock
     ) -> Decided:
         """Put the clock to its last moment."""
-        check_advance(moment, command.to)
-        await set_clock(transaction, moment, command.to)
+        if done is None:
+            check_advance(moment, command.to)
+        to = max(command.to, moment.at)
+        await set_clock(transaction, moment, to)
         answer: dict[str, Any] = {
-            "now": moment_text(command.to),
-            "business_date": moment.lender.business_date(command.to).isoformat(),
+            "now": moment_text(to), "business_date": moment.lender.business_date(to).isoformat(),
             "jobs": [{"day": each.day.isoformat(), "name": each.name, "state": each.state}
-                     for each in done],
+                     for each in done or ()],
         }  # fmt: skip
         return Decided(answer, "clock", 0, WriteSet(), status=DONE)
 
     return advance
 
 
-advance = advance_after(())
+advance = advance_after(None)
 """The handler of a dry run, on whose way nothing is done."""

@@ -21,6 +21,12 @@ _USERS = (
     "last.number, s.content as sealed_inputs, i.inputs, "
     "usance.subject_key(u.user_id, null) as wrapped, "
     "exists (select from usance.erasures e where e.user_id = u.user_id) as is_erased, "
+    "(select max(t.account_id) from usance.accounts t "
+    "where t.account_id between u.user_id * 16384 and u.user_id * 16384 + 16383 "
+    "and t.is_verified and t.usable_from <= $2) as payout_account, "
+    "case when p.person_id is not null then "
+    "(select to_jsonb(r) from usance.person_record(u.user_id, $2 - interval '1 day') r) "
+    "end as elsewhere, "
     "(select granted from usance.consents o "
     "where o.consent_id between u.user_id * 16384 and u.user_id * 16384 + 16383 "
     "order by consent_id desc limit 1) as consent "
@@ -77,8 +83,8 @@ class DrawdownReads:
     quotes: Mapping[int, Mapping[str, Any]]
     agreements: Mapping[int, int]
     """The quote of each agreement."""
-    accounts: Mapping[int, int]
-    """The user of each account."""
+    accounts: Mapping[int, Mapping[str, Any]]
+    """Accounts that were named."""
 
     def user(self, text: str) -> UserRecord:
         """A user whom the principal of the transaction sees."""
@@ -93,7 +99,7 @@ async def read_drawdowns(
 ) -> DrawdownReads:
     """Read what drawdowns need; versions of users come before everything that is decided on."""
     ids = _numbers((each.user for each in commands), "us", "user")
-    rows = await transaction.fetch(_USERS, ids)
+    rows = await transaction.fetch(_USERS, ids, moment.at)
     users = {row["user_id"]: user_of(dict(row)) for row in rows}
     loans = await open_positions(transaction, users, moment.business_date)
     lines = await lines_of_users(transaction, moment.lender, loans, moment.business_date)
@@ -112,9 +118,10 @@ async def read_drawdowns(
         agreements = {row["agreement_id"]: row["quote_id"] for row in rows}
     if named := _numbers((each.account for each in commands), "ac", "account"):
         rows = await transaction.fetch(
-            "select account_id, user_id from usance.accounts where account_id = any($1)", named
-        )
-        accounts = {row["account_id"]: row["user_id"] for row in rows}
+            "select account_id, user_id, is_verified, usable_from from usance.accounts "
+            "where account_id = any($1)", named,
+        )  # fmt: skip
+        accounts = {row["account_id"]: dict(row) for row in rows}
     grades = {(row["user_id"], row["line_id"]): row["grade"] for row in graded}
     return DrawdownReads(users, loans, lines, grades, quotes, agreements, accounts)
 

@@ -45,7 +45,16 @@ from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
 from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Line
-from usance.platform.refusals import QuoteExpired, QuoteMismatch, QuoteNeeded, WrongState
+from usance.platform.reads.shapes import moment_text
+from usance.platform.refusals import (
+    AccountNeeded,
+    AccountWaits,
+    PersonNeeded,
+    QuoteExpired,
+    QuoteMismatch,
+    QuoteNeeded,
+    WrongState,
+)
 from usance.platform.security.sealed_values import inputs_of, new_key
 from usance.platform.security.subject_keys import SubjectKey, key_of
 from usance.platform.store.write_set import WriteSet
@@ -125,7 +134,8 @@ def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
         raise WrongState("the user was erased", where=command.user, fix="Register them again")
     product.check_months(command.months)
     quoted = _quoted(moment, reads, command)
-    account = _account(reads, command, user)
+    account = _account(moment, reads, command, user)
+    _check_person(moment, user)
     line = line_among(moment, user, reads.lines[user.user_id], int(product.product))
     inputs = drawdown_inputs(moment, reads, user, line, command)
     decision = decide(moment, user, DecisionKind.DRAWDOWN, inputs, {})
@@ -230,13 +240,34 @@ def _quoted(moment: Moment, reads: DrawdownReads, command: Draw) -> Mapping[str,
     return row
 
 
-def _account(reads: DrawdownReads, command: Draw, user: UserRecord) -> int:
+def _account(moment: Moment, reads: DrawdownReads, command: Draw, user: UserRecord) -> int:
+    """The account that is paid to: the one that is named, else the latest that can be used."""
     if command.account is None:
-        return 0
+        if user.row["payout_account"] is None and not moment.lender.is_sandbox:
+            raise AccountNeeded("there is no account to pay to", where="body.account",
+                                fix="Add one in the person's name")  # fmt: skip
+        return int(user.row["payout_account"] or 0)
     number = read_id(command.account, "ac", "account")
-    if reads.accounts.get(number) != user.user_id:
+    row = reads.accounts.get(number)
+    if row is None or row["user_id"] != user.user_id:
         raise not_found("ac", number)
+    if not row["is_verified"]:
+        raise AccountNeeded("the account is not in the person's name", where="body.account",
+                            fix="Give one whose holder is the person")  # fmt: skip
+    if row["usable_from"] > moment.at:
+        raise AccountWaits(f"it is paid to from {moment_text(row['usable_from'])} on",
+                           where="body.account", fix="Wait, or give the one before")  # fmt: skip
     return number
+
+
+def _check_person(moment: Moment, user: UserRecord) -> None:
+    """Refuse, in live, a user whose person is not known, or who has not consented."""
+    if moment.lender.is_sandbox:
+        return
+    if user.row["person_id"] is None or not user.row["consent"]:
+        what = "person is not known" if user.row["person_id"] is None else "consent is missing"
+        raise PersonNeeded(f"the {what}", where="body.user",
+                           fix="Give person and consent first")  # fmt: skip
 
 
 def drawdown_inputs(
@@ -252,7 +283,8 @@ def drawdown_inputs(
             strict=False)
         if name in needed and code == code and not declared.parameter  # a NaN was not given
     }  # fmt: skip
-    own = known_inputs(moment, user, reads.loans[user.user_id], user.row["consent"])
+    own = known_inputs(moment, user, reads.loans[user.user_id], user.row["consent"],
+                       parse_json(user.row["elsewhere"] or "{}"))  # fmt: skip
     own |= {
         "drawdown_minor": command.amount_minor, "line_available_minor": line.available_minor,
         "line_age_days": (moment.business_date - line.effective_on).days,

@@ -195,18 +195,33 @@ async def add_account(
     usable = moment.at + ACCOUNT_WAIT if has_one else moment.at
     details = json.dumps({"bank": command.bank, "number": command.number, "holder": command.holder})
     masked = f"{'*' * (len(command.number) - 4)}{command.number[-4:]}"
+    person = await transaction.fetchval(
+        "select details from usance.user_persons where user_id = $1", user.user_id
+    )
+    verified = moment.lender.is_sandbox
+    if person is not None:
+        verified = same_name(json.loads(key.open("details", person))["name"], command.holder)
     changes = WriteSet(user_changes=[user.change()])
     changes.put(
         "accounts", account_id=account, user_id=user.user_id, masked=masked,
-        details=key.seal("account", details.encode()), is_verified=True,
+        details=key.seal("account", details.encode()), is_verified=verified,
         usable_from=usable, debit=command.debit, added_at=moment.at,
     )  # fmt: skip
     answer = {
         "account": print_id("ac", account), "user": command.user, "bank": command.bank,
-        "number": masked, "debit": command.debit, "verified": True,
+        "number": masked, "debit": command.debit, "verified": verified,
         "usable_from": usable.isoformat().replace("+00:00", "Z"),
     }  # fmt: skip
     return Decided(answer, print_id("ac", account), user.user_id, changes)
+
+
+def same_name(first: str, second: str) -> bool:
+    """True of one name written twice, whatever the case and the spaces.
+
+    >>> same_name("Ada  Lovelace ", "ada lovelace"), same_name("Ada", "Bea")
+    (True, False)
+    """
+    return first.casefold().split() == second.casefold().split()
 
 
 async def give_consent(
