@@ -26,8 +26,11 @@ from usance.base.ids import print_id
 from usance.base.tables import TABLES
 from usance.books.loans.fact_amounts import fact_amounts
 from usance.books.posting_templates import posting_template
+from usance.platform.closing.caches import compare_caches
 from usance.platform.commands.drawdowns import Draw
 from usance.platform.commands.payments import BookPayment
+from usance.platform.day import HalfDay, serve_half
+from usance.platform.lake.export import export
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.loan_fold import PackedLoan, unpack
@@ -37,11 +40,14 @@ from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.twin_load import LOADED, load_tables
 from usance.platform.vault import Vault
+from usance.service.events_of_loan import DayPart
 
 COUNT = int(os.environ.get("USANCE_BENCH_COMMANDS", "512"))
 """Commands of a measurement."""
 SIZES = [int(each) for each in os.environ.get("USANCE_BENCH_LOANS", "10000 100000").split()]
 IN_FLIGHT = (1, 16, 64)
+FULL = 100_000
+"""Loans from which on a time is scaled to a million: it is linear from there."""
 FIRST_CLONE = 1_000
 AMOUNT = 100_000
 DAY = date(2024, 7, 1)
@@ -102,6 +108,7 @@ async def _measure(report: Report, server: Embedded) -> None:
         for size in SIZES:
             await bench.grow(size)
             await bench.compare(size)
+            await bench.end_of_day(size)
         await bench.storage()
         await bench.amounts()
         await bench.load(server)
@@ -156,7 +163,7 @@ class Bench:
         return int(await self.owner.fetchval("select max(user_id) from usance.users"))
 
     def _draw(self, user: int) -> Draw:
-        return Draw(print_id("us", user), "instalment", AMOUNT, 6)
+        return Draw(print_id("us", user), "instalment", AMOUNT, 6, inputs=GOOD)
 
     async def _next_day(self) -> None:
         self.day += timedelta(days=1)
@@ -307,6 +314,37 @@ class Bench:
     async def _size(self) -> int:
         return int(await self.owner.fetchval("select pg_database_size(current_database())"))
 
+    async def end_of_day(self, loans: int) -> None:
+        """The halves of a day without and with loans past due, its export, and all caches."""
+        report, per_million = self.report, 1_000_000 / loans
+        report.section(f"platform: the end of a day, {loans:,} open loans")
+        day = self.day + timedelta(days=1)
+        seconds = await self._seconds(serve_half(self.platform, HalfDay(day, DayPart.EVENING)))
+        told = f"{seconds * per_million:.1f} s for a million"
+        report.line("evening, nobody past due", f"{seconds:.2f} s", told)
+        if loans >= FULL:
+            report.at_most("evening, scaled to a million loans", seconds * per_million, 15, "s")
+        with tempfile.TemporaryDirectory() as folder:
+            async with self.platform.database.loader() as connection:
+                begun = time.perf_counter()
+                made = await export(connection, Path(folder) / "lake")
+                seconds = time.perf_counter() - begun
+        rows = sum(made.rows.values())
+        report.line(f"export of {rows:,} rows", f"{seconds:.2f} s", f"{rows / seconds:,.0f} rows/s")
+        facts = seconds * 300_000 / made.rows["facts"]
+        report.at_most("export, scaled to 300,000 facts and what is around them", facts, 30, "s")
+        begun = time.perf_counter()
+        found = await compare_caches(self.platform)
+        seconds = time.perf_counter() - begun
+        report.line(f"comparison of {found.compared:,} caches", f"{seconds:.2f} s")
+        if loans >= FULL:
+            report.at_most("comparison, scaled to a million loans", seconds * per_million, 60, "s")
+
+    async def _seconds(self, work: Awaitable[object]) -> float:
+        begun = time.perf_counter()
+        await work
+        return time.perf_counter() - begun
+
     async def storage(self) -> None:
         """Bytes on disk and in the log for each command, without full-page images."""
         self.report.section("platform: storage and log")
@@ -365,7 +403,8 @@ class Bench:
         await self.owner.execute("create database loaded")
         database = Database(server, "loaded")
         await database.prepare()
-        await Platform.of_database(database).install(sandbox_document())
+        document = {**sandbox_document(), "group_facts": ""}  # they come along
+        await Platform.of_database(database).install(document)
         other = await asyncpg.connect(**server.connection(database="loaded"))
         try:
             begun = time.perf_counter()

@@ -56,14 +56,19 @@ async def _findings(platform: Platform) -> list[Finding]:
             "'usance_batch_writer', 'usance_reader') and (rolsuper or rolbypassrls)"
         )
         row = await transaction.fetchrow(
-            "select business_date, clock, time_zone from usance.installation"
+            "select business_date, clock, time_zone, mode = 0 or business_date <= "
+            "(clock_timestamp() at time zone time_zone)::date as runs from usance.installation"
         )
     tables = ", ".join(each["relname"] for each in open_tables) or "forced on every table of users"
     roles = ", ".join(each["rolname"] for each in powers) or "none bypasses anything"
     return [
         ("row-level security", not open_tables or _are_known(tables), tables),
         ("roles", not powers, roles),
-        ("clock", row is not None, f"{row['clock']} ({row['time_zone']})" if row else "none"),
+        (
+            "clock",
+            row is not None and row["runs"],
+            f"{row['clock']} ({row['time_zone']})" if row else "none",
+        ),
     ]
 
 
