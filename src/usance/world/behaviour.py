@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
+from usance.world.debtors import NO_EFFECT, CollectionEffect
 from usance.world.distributions import threshold_ppm
 from usance.world.draw_kernel import BLOCK, stream_prefix
 from usance.world.population import month_days
@@ -35,20 +37,40 @@ def days_late() -> NDArray[np.int16]:
     return (np.searchsorted(ends, (np.arange(k.DAYS) + 0.5) / k.DAYS) + 1).astype(np.int16)
 
 
-def behaviour_inputs(scenario: Scenario, month: int) -> k.BehaviourInputs:
+Effect = Callable[[int], CollectionEffect]
+"""Effect of collections on a month."""
+
+
+def no_effect(_month: int) -> CollectionEffect:
+    """The effect of the reference: none."""
+    return NO_EFFECT
+
+
+def behaviour_inputs(
+    scenario: Scenario, month: int, effect: Effect = no_effect
+) -> k.BehaviourInputs:
     """Everything that decides how borrowers pay in a month."""
     streams = (Stream.PAYMENT, Stream.CURE, Stream.RECOVERY, Stream.NOTICE)
     prefix = k.StreamPrefixes(*stream_prefix(scenario.seed, *streams))
     span = k.MonthSpan(month, *(int(day) for day in month_days(month)))
-    return k.BehaviourInputs(span, prefix, behaviour_params(scenario, month), days_late())
+    return k.BehaviourInputs(span, prefix, behaviour_params(scenario, month, effect),
+                             days_late())  # fmt: skip
 
 
-def behaviour_params(scenario: Scenario, month: int) -> k.BehaviourParams:
+def behaviour_params(
+    scenario: Scenario, month: int, effect: Effect = no_effect
+) -> k.BehaviourParams:
     """Parameters of a month; of dues also those of the two before, which may be paid in it."""
     own, providers = scenario.behaviour, scenario.providers
     collection = factor_ppm(scenario, ShockKind.COLLECTION, month)
-    one, two, three = (_due_chances(scenario, each) for each in (month - 2, month - 1, month))
-    a, b, c, d, e = (threshold_ppm(cure * collection // PPM) for cure in own.cure_ppm)
+    one, two, three = (
+        _due_chances(scenario, each, effect(each)) for each in (month - 2, month - 1, month)
+    )
+    pressed = effect(month).cure_ppm or (PPM,) * len(own.cure_ppm)
+    a, b, c, d, e = (
+        threshold_ppm(_more_of(cure * collection // PPM, more, PPM - own.partial_ppm))
+        for cure, more in zip(own.cure_ppm, pressed, strict=True)
+    )
     return k.BehaviourParams(
         dues=(one, two, three),
         cure=(a, b, c, d, e),
@@ -62,16 +84,25 @@ def behaviour_params(scenario: Scenario, month: int) -> k.BehaviourParams:
     )
 
 
-def _due_chances(scenario: Scenario, month: int) -> k.DueChances:
+def _more_of(chance_ppm: int, factor: int, highest_ppm: int) -> int:
+    """A chance times a factor, never beyond what leaves room for partial payments."""
+    if factor == PPM:
+        return chance_ppm
+    return min(chance_ppm * factor // PPM, highest_ppm)
+
+
+def _due_chances(scenario: Scenario, month: int, effect: CollectionEffect) -> k.DueChances:
     own = scenario.behaviour
     hazard = factor_ppm(scenario, ShockKind.HAZARD, month)
     collection = factor_ppm(scenario, ShockKind.COLLECTION, month)
     late = CERTAIN * own.late_ppm * hazard * own.season_ppm[month % 12] // PPM**3
+    late = late * effect.late_ppm // PPM
     debits_failed = threshold_ppm(scenario.providers.failed_ppm)
     # Debits that fail are unpaid at the end of their day as well: they are part of those late.
     # So are they of those collected, all of them the next day.
     rest, failed = max(0, late - debits_failed), min(late, debits_failed)
     wanted = late * (own.collected30_ppm * collection // PPM) // PPM
+    wanted = wanted * effect.collected30_ppm // PPM
     collected = min(CERTAIN, CERTAIN * max(0, wanted - failed) // max(rest, 1))
     return k.DueChances(threshold_ppm(own.prepay_ppm), debits_failed, rest, collected)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.platform.api.borrowers import drawn
-from tests.platform.api.served import Served, refused
+from tests.platform.api.served import USANCE, Served, refused
 from usance.platform.store.server import Embedded
 from usance.service.collections.strategy_file import shipped_text
 
@@ -178,3 +181,103 @@ def test_a_stop_ends_contacts_until_it_is_lifted(late: Served) -> None:
     ended = late.post(f"/v1/stops/{stop['stop']}/end", {}, "operations")
     assert ended.status_code == 200
     assert late.post(f"/v1/cases/{case}/contacts", body, "operations").status_code == 201
+
+
+@pytest.fixture
+def browser(late: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=late.url, timeout=60, follow_redirects=True) as opened:
+        yield opened
+
+
+def person(late: Served, role: str) -> dict[str, str]:
+    """Somebody with a role, by their sign-in."""
+    made = {"email": f"{role}@work.example", "password": "correct horse battery staple"}
+    command = [USANCE, "people", "create", "--home", str(late.home), "--role", role,
+               "--email", made["email"], "--password-stdin"]  # fmt: skip
+    subprocess.run(command, input=made["password"], text=True, check=True, capture_output=True)
+    return made
+
+
+def field(page: httpx.Response, name: str) -> str:
+    """The value of the first field of a name on a page."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page.text)
+    assert found is not None, (name, page.text[-2000:])
+    return found[1]
+
+
+def test_a_lead_sees_every_page_and_proposes_a_strategy(
+    late: Served, browser: httpx.Client
+) -> None:
+    browser.post("/console/sign-in", data=person(late, "collections_lead"))
+    number = cases(late)[0]["case"]
+    for part in ("", "/cases", f"/cases/{number}", "/promises", "/team", "/strategy", "/agencies"):
+        page = browser.get(f"/console/collections{part}")
+        assert page.status_code == 200, (part, page.text)
+    rows = browser.get("/console/collections/cases?format=csv").text.splitlines()
+    assert len(rows) == 4
+    assert browser.get("/console/collections/cases/ca_nobody").status_code == 404
+    page = browser.get("/console/collections/strategy")
+    body = {"step": "strategy", "key": field(page, "key"), "text": "strategy: [broken"}
+    wrong = browser.post("/console/collections", data=body)
+    assert wrong.status_code == 400
+    assert "strategy: [broken" in wrong.text
+    body["text"], body["key"] = shipped_text(), field(wrong, "key")
+    told = browser.post("/console/collections", data=body)
+    assert "waits for" in told.text
+    page = browser.get("/console/collections")
+    body = {"step": "channel_down", "key": field(page, "key"), "channel": "push", "reason": "<b>"}
+    told = browser.post("/console/collections", data=body)
+    assert "&lt;b&gt;" in told.text
+    body |= {"step": "channel_up", "key": "up-again"}
+    assert "&lt;b&gt;" not in browser.post("/console/collections", data=body).text
+
+
+def test_a_collector_works_a_case_on_its_page(late: Served, browser: httpx.Client) -> None:
+    late.post("/v1/clock/advance", {"to": f"2024-08-27{NOON}"}, "control")
+    late.post("/v1/collectors", {"name": "operations", "slots": 0}, "operations")
+    assert late.post("/v1/cases/allocate", {}, "operations").json()["allocated"] == 0
+    browser.post("/console/sign-in", data=person(late, "collector"))
+    page = browser.get("/console/collections")
+    body = {"step": "next", "key": field(page, "key")}
+    page = browser.post("/console/collections", data=body)
+    assert "/console/collections/cases/ca_" in page.url.path, page.text
+    body = {"step": "begin", "key": field(page, "key"), "channel": field(page, "channel")}
+    page = browser.post(page.url.path, data=body)
+    twice = browser.post(page.url.path, data=body)
+    assert field(twice, "contact") == field(page, "contact")
+    body = {"step": "missed", "key": field(page, "key"), "contact": field(page, "contact")}
+    page = browser.post(page.url.path, data=body)
+    assert page.status_code == 200
+    body = {"step": "promise", "key": field(page, "key"), "amount_minor": "nothing",
+            "due_on": "2024-08-28"}  # fmt: skip
+    wrong = browser.post(page.url.path, data=body)
+    assert (wrong.status_code, "is no amount" in wrong.text) == (400, True)
+    forbidden = browser.post("/console/collections", data={"step": "allocate", "key": "no"})
+    assert forbidden.status_code == 403
+
+
+def test_an_agency_works_at_its_own_desk(late: Served, browser: httpx.Client) -> None:
+    contract = {"name": "west", "commission_ppm": 100_000, "max_cases": 1,
+                "valid_from": "2024-08-01"}  # fmt: skip
+    approved(late, "/v1/agencies", contract)
+    made = approved(late, "/v1/keys", {"kind": "agency", "party": "west", "scopes": ["agency"]})
+    key = made.get("key") or made["answer"]["key"]
+    case = cases(late)[1]
+    late.post("/v1/agencies/west/placements", {"users": [case["user"]]}, "operations")
+    assert browser.get("/desk").url.path == "/desk/enter"
+    assert browser.post("/desk/enter", data={"key": late.keys["channel"]}).status_code == 401
+    page = browser.post("/desk/enter", data={"key": key})
+    assert (page.status_code, page.url.path) == (200, "/desk")
+    assert case["case"] not in page.text
+    [number] = set(re.findall(r"/desk/cases/(ca_\w+)", page.text))
+    page = browser.get(f"/desk/cases/{number}")
+    assert page.status_code == 200, page.text
+    assert case["user"] not in page.text
+    assert browser.get(f"/desk/cases/{case['case']}").status_code == 404
+    page = browser.post("/desk", data={"step": "next", "key": "n1"})
+    assert page.url.path == f"/desk/cases/{number}"
+    body = {"step": "begin", "key": "n2", "channel": field(page, "channel")}
+    page = browser.post(f"/desk/cases/{number}", data=body)
+    body = {"step": "reached", "key": "n3", "contact": field(page, "contact")}
+    assert browser.post(f"/desk/cases/{number}", data=body).status_code == 200
+    assert browser.post("/desk/leave").url.path == "/desk/enter"

@@ -127,6 +127,7 @@ async def allocate_cases(
     told: dict[str, Any] = {"cases": len(rows), "allocated": 0, "placed": 0, "value_minor": 0,
                             "bound_minor": 0, "gap_ppm": 0}  # fmt: skip
     if not agents:
+        await transaction.execute("select usance.assign_cases('{}', '{}')")
         return Decided(told, "cases", status=DONE)
     done = await asyncio.to_thread(_allocated, rows, Agents.of(agents), list(agencies.values()))
     given = [

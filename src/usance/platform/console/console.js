@@ -145,6 +145,13 @@
       var search = document.querySelector("input[type=search]");
       if (search) { event.preventDefault(); search.focus(); search.select(); }
     }
+    // A key of the page's own: a button is pressed, a field is gone to.
+    var own = document.querySelector("[data-key='" + CSS.escape(event.key) + "']");
+    if (own) {
+      event.preventDefault();
+      if (own instanceof HTMLInputElement) { own.focus(); own.select(); } else { own.click(); }
+      return;
+    }
     waiting = event.key === "g";
   });
   begin(document.body);

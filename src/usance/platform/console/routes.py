@@ -13,10 +13,12 @@ from usance.base.errors import UsanceError
 from usance.pages.rendering import stylesheet
 from usance.platform.console import (
     actions,
+    agency_desk,
     applications,
     borrowers,
     close,
     closed_books,
+    collections,
     control,
     developers,
     funding,
@@ -62,6 +64,16 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/matching/limits"): ("matching", matching.limits),
     ("GET", "/matching/mandates"): ("matching", matching.mandates),
     ("POST", "/matching/mandates"): ("matching", matching.put),
+    ("GET", "/collections"): ("collections", collections.show),
+    ("POST", "/collections"): ("collections", collections.act),
+    ("GET", "/collections/cases"): ("collections", collections.cases),
+    ("GET", "/collections/cases/{case}"): ("collections", collections.case),
+    ("POST", "/collections/cases/{case}"): ("collections", collections.work),
+    ("GET", "/collections/promises"): ("collections", collections.promises),
+    ("GET", "/collections/team"): ("collections", collections.team),
+    ("GET", "/collections/strategy"): ("collections", collections.strategy),
+    ("GET", "/collections/agencies"): ("collections", collections.agencies),
+    ("GET", "/collections/letters/{contact}"): ("collections", collections.letter),
     ("GET", "/risk"): ("risk", closed_books.risk),
     ("GET", "/risk/drift"): ("risk", risk.drift),
     ("GET", "/risk/models"): ("risk", risk.models),
@@ -106,7 +118,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
         for (method, path), (screen, answer) in PAGES.items()
     ]
-    made += portal.routes() + mine_routes.routes()
+    made += [*portal.routes(), *mine_routes.routes(), *agency_desk.routes()]
     there = {path for _, path in PAGES if path.count("/") == 1}
     made += [Route(each.path, _guarded(each.name, _later(each.name)))
              for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from usance.loan.refusals import named_refusal
 from usance.service.servicing_kernel import event_buffer
 from usance.service.servicing_rules import ServicingRules
 from usance.twin.month import month_kernel as m
+from usance.twin.month.collection_effect import effect_of
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.merge_facts_kernel import merge_facts
@@ -72,7 +74,7 @@ def serve(
     workers: int | None = None,
 ) -> FactRows:  # fmt: skip
     """Every fact that a month brings to existing loans, known in it or later."""
-    world, arrays = behaviour_inputs(scenario, month), loans.arrays
+    world, arrays = behaviour_inputs(scenario, month, partial(effect_of, scenario)), loans.arrays
 
     def rows(start: int, stop: int) -> FactRows:
         facts = FactBuffer.of((stop - start) * MAX_FACTS)
@@ -138,7 +140,7 @@ def month_pass(
     cells: int, *, workers: int | None = None,
 ) -> MonthPass:  # fmt: skip
     """`serve` and `fold` in one pass: states, watches and worst days are carried on in place."""
-    world, arrays = behaviour_inputs(scenario, month), loans.arrays
+    world, arrays = behaviour_inputs(scenario, month, partial(effect_of, scenario)), loans.arrays
     ends, payments = MonthEnd.of(len(loans)), Payments.of(len(loans))
     outputs: list[MonthOutput] = []
     memory = _ThreadMemory(ends, payments, sources, cells, outputs)

@@ -23,9 +23,12 @@ Last = Annotated[
 def named_scenario(name_or_path: str) -> Scenario:
     """A packaged scenario or one of a file, whose decision flow was read by `assess`."""
     from usance.assess.flow.files import read_flow
+    from usance.twin.month.collection_effect import check_collections
     from usance.world.scenario.file import read_scenario
 
-    return read_scenario(name_or_path, check_flow=read_flow)
+    scenario = read_scenario(name_or_path, check_flow=read_flow)
+    check_collections(scenario)
+    return scenario
 
 
 def parse_scale(text: str) -> Fraction:

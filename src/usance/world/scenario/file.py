@@ -27,6 +27,7 @@ from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, Places, document_places, text, whole_of
 from usance.base.fields import Path as Way
 from usance.world.scenario.checks import contradictions
+from usance.world.scenario.collections_section import read_collections
 from usance.world.scenario.scenario import Scenario
 from usance.world.scenario.sections import (
     built,
@@ -234,6 +235,7 @@ def _scenario(given: Fields, files: _Files) -> Scenario | None:
         "pricing": lambda own: read_pricing(own.inner("pricing")),
         "group": lambda own: read_group(own.inner("group"), currency, files),
         "flow": optional("flow", files.flow, {}),
+        "collections": lambda own: read_collections(own, files),
     })  # fmt: skip
 
 

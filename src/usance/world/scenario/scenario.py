@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
+from usance.world.debtors import ChannelOutage, Operations
 from usance.world.shocks import Shock
 
 
@@ -300,6 +301,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Collections:
+    """How what is late is collected; the strategy as text, empty for the one that is shipped."""
+
+    strategy: str = ""
+    minutes: tuple[tuple[str, int], ...] = ()
+    """Minutes a day of a desk for each debtor who falls late a day; enough where none is given."""
+    outages: tuple[ChannelOutage, ...] = ()
+
+    @property
+    def operations(self) -> Operations:
+        """People and channels."""
+        return Operations(dict(self.minutes), self.outages)
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A whole economy; `first_month` is the first one simulated, the opening is its eve."""
 
@@ -329,6 +345,8 @@ class Scenario:
     """Changes of institutions that their mandates did not state."""
     specialisations: Specialisations = NO_SPECIALISATIONS
     """Tenors and grades that institutions specialise in."""
+    collections: Collections = Collections()
+    """How what is late is collected; the reference, under which the behaviour is as written."""
     forecast_to: int = 0
     """The last month that a run may be asked to go on to, beyond `last_month`; 0 for none."""
 

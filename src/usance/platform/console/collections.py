@@ -1,0 +1,206 @@
+"""The screen *Collections*: desks, the next case, promises, the team, the strategy, agencies."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.platform.console.amounts import printed
+from usance.platform.console.case_desk import CaseDesk, case_number, problem_of
+from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.lists import ListState, listing
+from usance.platform.contact_desk import letter_of
+from usance.platform.errors import Forbidden, PlatformError
+from usance.platform.reads import case_results
+from usance.platform.reads import cases as reads
+from usance.platform.user_record import read_id
+from usance.service.collections.promises import PromiseState
+from usance.service.collections.stages import Stage
+
+BASE = f"{HOME}/collections"
+SETTINGS = {
+    "channel_down": ("channel.down", ("channel", "reason")),
+    "channel_up": ("channel.up", ("channel",)), "allocate": ("cases.allocate", ()),
+    "strategy": ("strategy.put", ("text",)),
+}  # fmt: skip
+"""Forms of the screen, each with its command and fields."""
+
+
+def _desk(visit: Visit) -> CaseDesk:
+    return CaseDesk(visit.platform, visit.operator.principal, BASE)
+
+
+def _parts(visit: Visit) -> list[tuple[str, str]]:
+    names = ("desks", "cases", "promises", "team", "strategy", "agencies")
+    return [(visit.texts[f"part_{name}"], BASE if name == "desks" else f"{BASE}/{name}")
+            for name in names]  # fmt: skip
+
+
+async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
+    """Open cases by stage, channels that are down, and the way to the next case."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        desks = await reads.desks(read.transaction)
+        channels = await reads.channels(read.transaction)
+        best = await reads.cases(read.transaction, limit=10, best_first=True)
+        currency = read.moment.lender.currency
+    return visit.page(
+        "collections", "desks", visit.texts["collections"], status, desks=desks, best=best,
+        channels=channels, parts_of=_parts(visit), error=error, desk=BASE,
+        key=secrets.token_urlsafe(18), none=visit.request.query_params.get("none") == "1",
+        may_next=visit.may("case.next"), may_lead=visit.may("channel.down"),
+        money=lambda minor: printed(minor, currency),
+    )  # fmt: skip
+
+
+async def act(visit: Visit) -> Response:
+    """Take the next case, or change how desks work."""
+    given = await form(visit.request)
+    step, key = given.get("step", ""), given.get("key", "")
+    try:
+        if step == "next":
+            _need(visit, "case.next")
+            return await _desk(visit).take_next(key)
+        if step not in SETTINGS:
+            return see(BASE)
+        command, fields = SETTINGS[step]
+        _need(visit, command)
+        body = {name: given.get(name, "") for name in fields}
+        await visit.platform.do(visit.operator.principal, command, body, key=key)
+    except PlatformError as error:
+        if step == "strategy":
+            return await strategy(visit, str(error), error.http_status, given.get("text", ""))
+        return await show(visit, str(error), error.http_status)
+    return see(f"{BASE}/strategy?done=1" if step == "strategy" else f"{BASE}?done={step}")
+
+
+def _need(visit: Visit, command: str) -> None:
+    if not visit.may(command):
+        raise Forbidden(f"{visit.operator.role} may not do {command}", where=command,
+                        fix="Ask somebody who may")  # fmt: skip
+
+
+async def cases(visit: Visit) -> Response:
+    """The queue: cases with filters, in the address and as files."""
+    stages = ["", *(each.label for each in Stage)]
+    asked = ListState.of(visit.request, {"state": ["open", "closed", "all"], "stage": stages},
+                         default="open")  # fmt: skip
+    after = case_number(asked.before) if asked.before else 0
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await reads.cases(
+            read.transaction, state=asked.filters["state"], stage=asked.filters["stage"] or None,
+            after=after, limit=asked.limit + 1,
+        )  # fmt: skip
+        currency = read.moment.lender.currency
+    names = ("case", "user", "stage", "days_past_due", "past_due_minor", "segment", "arm")
+    shown = [{name: row[name] for name in names} for row in rows]
+    if not asked.format:
+        shown = [{**row, "past_due_minor": printed(row["past_due_minor"], currency)}
+                 for row in shown]  # fmt: skip
+    links = {"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"}
+    return listing(visit, "collections", asked, shown, key="case", links=links,
+                   title=visit.texts["part_cases"], numbers=("days_past_due", "past_due_minor"),
+                   parts=_parts(visit))  # fmt: skip
+
+
+async def case(visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One case: who, what, when, why this action, its words, buttons and time line."""
+    number = visit.request.path_params["case"]
+    values = await _desk(visit).page_of(number)
+    may = {name: visit.may(command) for name, command in (
+        ("next", "case.next"), ("contact", "contact.begin"), ("promise", "promise.make"),
+        ("stop", "stop.set"), ("plan", "plan.offer"))}  # fmt: skip
+    return visit.page("collections", "case", f"{visit.texts['case']} {number}", status, may=may,
+                      error=error, borrower=f"{HOME}/borrowers/", loan_at=f"{HOME}/loans/",
+                      done=visit.request.query_params.get("done", ""),
+                      letters=f"{BASE}/letters/", **values)  # fmt: skip
+
+
+async def work(visit: Visit) -> Response:
+    """A step of a case; what is refused is said beside it."""
+    given = await form(visit.request)
+    try:
+        return await _desk(visit).step(visit.request.path_params["case"], given)
+    except PlatformError as error:
+        return await case(visit, problem_of(error), error.http_status)
+
+
+async def promises(visit: Visit) -> Response:
+    """Promises to pay by state."""
+    states = ["", *(each.value for each in PromiseState)]
+    asked = ListState.of(visit.request, {"state": states})
+    after = read_id(asked.before, "pr", "before") if asked.before else 0
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await reads.promises(read.transaction, asked.filters["state"] or None, after,
+                                    asked.limit + 1)  # fmt: skip
+        currency = read.moment.lender.currency
+    if not asked.format:
+        rows = [{**row, "amount_minor": printed(row["amount_minor"], currency)} for row in rows]
+    return listing(visit, "collections", asked, rows, key="promise",
+                   links={"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"},
+                   title=visit.texts["promises"], numbers=("amount_minor",),
+                   parts=_parts(visit))  # fmt: skip
+
+
+async def team(visit: Visit) -> Response:
+    """Everybody who works cases: what they have, worked and promised today."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await reads.team(read.transaction, read.moment)
+    names = ["name", "desk", "slots", "assigned", "in_work", "contacts", "connected", "promises",
+             "kept_ppm"]  # fmt: skip
+    return visit.page("collections", "table", visit.texts["part_team"], rows=rows, names=names)
+
+
+async def strategy(visit: Visit, error: str = "", status: int = 200, text: str = "") -> Response:
+    """The strategy in force with its results by arm, and the form to propose another."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        settings, today = read.moment.lender.collections, read.moment.business_date
+        first, _ = reads.month_of(reads.month_of(today)[0].replace(day=1))
+        told = await case_results.results(read.transaction, read.moment,
+                                          first.replace(year=first.year - 1), today)  # fmt: skip
+        currency = read.moment.lender.currency
+    used = settings.strategy
+    arms: list[dict[str, Any]] = [
+        {**row, "past_due": printed(row["past_due_minor"], currency),
+         "collected": printed(row["collected_minor"], currency),
+         "cost": printed(row["cost_minor"], currency),
+         "collection_30": _percent(row["collection_30_ppm"])} for row in told["arms"]
+    ]  # fmt: skip
+    return visit.page(
+        "collections", "strategy", f"{visit.texts['part_strategy']} {used.name}", status, arms=arms,
+        uplift=told["uplift"], strategy=used, error=error, text=text or settings.strategy_text,
+        parts_of=_parts(visit), desk=BASE, key=secrets.token_urlsafe(18),
+        may_put=visit.may("strategy.put"), done=visit.request.query_params.get("done", ""),
+    )  # fmt: skip
+
+
+def _percent(ppm: int | None) -> str:
+    return "" if ppm is None else f"{ppm / 10_000:.1f}%"
+
+
+async def agencies(visit: Visit) -> Response:
+    """Agencies: contract, cases they hold, and the commission of the month."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await reads.agencies(read.transaction, read.moment)
+        currency = read.moment.lender.currency
+        first, last = reads.month_of(read.moment.business_date)
+        for row in rows:
+            made = await case_results.commission(
+                read.transaction, read.moment, row["agency"], first, last
+            )
+            row |= {name: printed(made[f"{name}_minor"], currency)
+                    for name in ("collected", "commission", "reported")}  # fmt: skip
+            row["owed"] = printed(row["owed_minor"], currency)
+    names = ["agency", "cases", "max_cases", "owed", "collected", "reported", "commission"]
+    return visit.page("collections", "table", visit.texts["part_agencies"], rows=rows, names=names)
+
+
+async def letter(visit: Visit) -> Response:
+    """The file of a letter that was sent."""
+    number = read_id(visit.request.path_params["contact"], "ct", "contact")
+    async with visit.platform.reading(visit.operator.principal) as read:
+        content, language = await reads.letter(read.transaction, number)
+    pdf = await asyncio.to_thread(letter_of, content, language)
+    return Response(pdf, media_type="application/pdf")
