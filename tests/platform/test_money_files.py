@@ -42,10 +42,14 @@ def test_three_views_agree_and_a_late_file_resolves_a_break(sandbox: Sandbox) ->
     take(sandbox, "p-0801.csv", file)
     first = reconcile(sandbox, "2024-08-03")
     missing = [each for each in sandbox.read("finance", "breaks") if each["leg"] == "provider"]
-    assert [(each["class"], each["reference"]) for each in missing] == [
-        ("missing_with_them", "D2024080108-1-1")
-    ]
-    told = take(sandbox, "p-0801.csv", file + PAID)
+    [paid] = orders(sandbox, "party_payout")  # to the institution, of the day's receipts
+    assert {(each["class"], each["reference"]) for each in missing} == {
+        ("missing_with_them", "D2024080108-1-1"), ("missing_with_them", paid["reference"])
+    }  # fmt: skip
+    ref, amount = paid["reference"], f"-{paid['amount_minor'] / 100:.2f}"
+    moved = sandbox.read("operations", "order", paid["order"])["events"][-1]["moved_on"]
+    out = f"{ref},{ref},{moved},{amount},0.00,B2,,\n"
+    told = take(sandbox, "p-0801.csv", file + PAID + out)
     assert [each["outcome"] for each in told["statements"]] == ["corrected"]
     assert (told["noted"], told["received"]) == (0, 0)  # the orders knew it already
     take(sandbox, "b-0802.xml", CAMT.format(id="S1", closing="1039.74"), "iso20022")

@@ -23,7 +23,7 @@ from usance.platform.partners.dispatch import (
     next_debits,
     run_debits,
 )
-from usance.platform.partners.file_evidence import reconcile_providers
+from usance.platform.partners.settle_day import end_evening
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
 from usance.service.events_of_loan import DayPart
@@ -76,7 +76,7 @@ async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
     if isinstance(what, HalfDay):
         aside = await serve_half(platform, what)
         if what.part is DayPart.EVENING:
-            await reconcile_providers(platform, what.day)
+            await end_evening(platform, what.day)
         return str(what.part), aside
     if isinstance(what, DeskRun):
         await run_desk(platform, what)

@@ -34,6 +34,7 @@ from usance.platform.api import (
     money,
     money_movement,
     sessions,
+    settlements,
     users,
 )
 from usance.platform.api.calls import json_response
@@ -58,8 +59,8 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, money.group, money_movement.group, borrower_help.group,
-    collections.group, institutions.group, funding.group, ledger.group, figures.group,
-    control.group, events.group, jobs.group, sessions.group,
+    collections.group, institutions.group, settlements.group, funding.group, ledger.group,
+    figures.group, control.group, events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

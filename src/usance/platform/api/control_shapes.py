@@ -68,6 +68,50 @@ class Offer(Shape):
     report: dict[str, Any] | None
 
 
+class SettlementDifference(Shape):
+    """A line that an institution sees otherwise: theirs less ours; no loan: the total."""
+
+    loan: str | None
+    day: str
+    kind: str
+    difference_minor: int
+
+
+class SettlementBatch(Shape):
+    """Everything that an institution is owed at a cut-off and was not owed before."""
+
+    settlement: str
+    institution: str
+    day: str
+    settled_through: str | None
+    currency: str
+    lines: int
+    total_minor: int
+    corrections_minor: int
+    carried_minor: int
+    digest: str
+    state: Literal["closed", "acknowledged", "disputed"]
+    differences: list[SettlementDifference]
+    order: str | None
+    made_at: str
+    answered_at: str | None
+
+
+class Claim(Shape):
+    """A claim of a loan that was compensated."""
+
+    claim: str
+    loan: str
+    institution: str
+    guarantor: str
+    amount_minor: int
+    currency: str
+    made_on: str
+    state: Literal["paid", "withdrawn"]
+    recovered_minor: int
+    settlement: str | None
+
+
 class Approval(Shape):
     """A change that waits for further people."""
 

@@ -88,8 +88,9 @@ class Group:
     def add(
         self, method: str, path: str, answering: Answering, access: Access, answers: Answers,
         summary: str, body: dict[str, Any] | None = None, kind: type[Response] = JSONResponse,
+        files: Iterable[str] = (),
     ) -> None:  # fmt: skip
-        """A route with all that is said about it; a page is of the kind that it answers with."""
+        """A route with all that is said about it: the kind of a page, the media types of a file."""
 
         async def endpoint(request: Request) -> Response:
             return await guarded(request, access, answering)
@@ -102,6 +103,13 @@ class Group:
             told.setdefault(200, {"model": Object, "description": _ANSWERS[200]})
         if kind is not JSONResponse:
             told = {status: {"description": _ANSWERS[status]} for status in answers}
+        if files:
+            told[200] = {
+                "description": "The file.",
+                "content": {
+                    each: {"schema": {"type": "string", "format": "binary"}} for each in files
+                },
+            }
         errors = READ_ERRORS if method == "GET" else WRITE_ERRORS
         if "known_at" in access.query:  # a moment that is not known yet
             errors = (*errors, 422)

@@ -29,7 +29,7 @@ PATH_IDS = {
     "approval": "ap", "journal": "jr", "job": "jb", "webhook": "wh", "agreement": "ag",
     "quote": "qu", "account": "ac", "event": "ev", "order": "or", "unallocated": "un",
     "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
-    "case": "ca", "contact": "ct", "stop": "st",
+    "case": "ca", "contact": "ct", "stop": "st", "settlement": "se",
 }  # fmt: skip
 """Names of ids in addresses with the prefix that each has."""
 

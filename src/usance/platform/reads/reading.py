@@ -22,6 +22,7 @@ from usance.platform.reads import (
     loans,
     money,
     payments,
+    settlements,
     users,
 )
 from usance.platform.reads.shapes import moment_text
@@ -202,6 +203,30 @@ class Reading:
     ) -> list[dict[str, Any]]:
         """Breaks of orders and of reconciliation."""
         return await money.breaks(
+            self.transaction, self.moment.lender, self.moment.business_date, state, after, limit
+        )
+
+    async def settlements(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Settlement batches."""
+        return await settlements.settlements(
+            self.transaction, self.moment.lender, state, after, limit
+        )
+
+    async def settlement(self, settlement: str) -> dict[str, Any]:
+        """One settlement batch with its lines."""
+        number = read_id(settlement, "se", "settlement")
+        row = await settlements.load_settlement(self.transaction, number)
+        batch = await settlements.load_batch(self.transaction, row)
+        told = settlements.settlement_answer(self.moment.lender, row)
+        return {**told, "rows": settlements.line_answers(batch)}
+
+    async def claims(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Claims of loans that were compensated."""
+        return await settlements.claims(
             self.transaction, self.moment.lender, self.moment.business_date, state, after, limit
         )
 

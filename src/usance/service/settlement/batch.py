@@ -54,18 +54,19 @@ class SettlementBatch:
 
     @property
     def total_minor(self) -> int:
-        """Owed to the institution, or by it where negative."""
-        return int(self.rows.amount_minor.sum())
+        """Owed to the institution, or by it where negative; what it provided itself is no part."""
+        return int(self.rows.amount_minor[self.rows.kind != LineKind.DISBURSEMENT].sum())
 
     @property
     def corrections_minor(self) -> int:
         """The part that belongs to days settled before."""
-        return sum(each.amount_minor for each in self.lines() if each.is_correction)
+        return sum(each.amount_minor for each in self.lines()
+                   if each.is_correction and each.kind is not LineKind.DISBURSEMENT)  # fmt: skip
 
     def lines(self) -> Iterator[SettlementLine]:
         """Lines by loan and day, the corrections of a loan together on the first day they touch."""
         last = to_day(self.settled_through) if self.settled_through else -1
-        late: dict[int, SettlementLine] = {}
+        late: dict[tuple[int, bool], SettlementLine] = {}
         for loan, day, kind, amount in zip(
             self.rows.loan_id.tolist(), self.rows.day.tolist(), self.rows.kind.tolist(),
             self.rows.amount_minor.tolist(), strict=True,
@@ -74,9 +75,10 @@ class SettlementBatch:
             if not line.is_correction:
                 yield line
             else:
-                known = late.get(loan)
+                key = loan, line.kind is LineKind.DISBURSEMENT
+                known = late.get(key)
                 both = amount + known.amount_minor if known else amount
-                late[loan] = (known or line)._replace(amount_minor=both)
+                late[key] = (known or line)._replace(amount_minor=both)
         yield from (each for each in late.values() if each.amount_minor)
 
     @property
