@@ -32,6 +32,7 @@ PAGES = (
 MORE = (
     "match stream steady --requests 300 --sources 4 --segments 10 --out s",
     "match check s/MANDATES.yaml",
+    "match requests own.csv s/MANDATES.yaml --map own.yaml --out OWN.csv",
     "match forecast s/STREAM.csv --out next.csv --days 3",
     "match plan s/DEMAND.csv s/MANDATES.yaml",
     "match replay s/STREAM.csv s/MANDATES.yaml",
@@ -122,6 +123,9 @@ def test_commands_of_no_cheap_page(tmp_path: Path) -> None:
     story = AsJson(tmp_path, set())
     accounts = {name: account.number for name, account in load_chart().accounts.items()}
     chart = {"accounts": {name: str(no) for name, no in accounts.items()}, "entities": {1: "HQ"}}
+    own = "at,loan,product,amount,months,rate,grade,region\n2024-06-03 08:00,A,sme,90,6,9%,1,1\n"
+    (tmp_path / "own.csv").write_text(own, encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("columns: {requested_at: at}", encoding="utf-8")
     (tmp_path / "chart.yaml").write_text(json.dumps(chart), encoding="utf-8")
     for call in MORE:
         assert story.ask(call.split()).code == 0

@@ -67,6 +67,31 @@ def stream(
 
 
 @app.command()
+def requests(
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="Your requests: CSV or Parquet.")],
+    mandates_file: MandatesFile,
+    mapping: Annotated[Path, typer.Option("--map", metavar="FILE", help="Its own names.")],
+    out: Annotated[Path, typer.Option("--out", metavar="STREAM.csv", help="File to write.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make a stream of your own requests, under their own names of columns."""
+    from usance.base.column_files import ColumnNames
+    from usance.match.mandates.file import read_mandates
+    from usance.match.own_requests import write_own_requests
+    from usance.match.router.requests import read_requests
+
+    mandates = read_mandates(mandates_file)
+    count = write_own_requests(
+        table, out, ColumnNames.read(mapping), currency=mandates.currency, zone=mandates.time_zone
+    )
+    read_requests(out, mandates)
+    if as_json:
+        print_answer({"file": str(out), "requests": count})
+        return
+    print_line(f"{count:,} requests in {out}")
+
+
+@app.command()
 def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     """Check a file of mandates; print its limits, or all its problems."""
     from usance.match.mandates.file import read_mandates

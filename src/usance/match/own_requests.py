@@ -1,0 +1,87 @@
+"""A stream of requests from somebody's own table: own names of columns, amounts, days and ids.
+
+The file is read by a mapping (`usance.base.column_files`) that names `requested_at`, `loan`,
+`product`, `amount`, `months`, `rate`, `grade`, `region`, and, where it has them, `borrower`,
+`channel` and `attributes`. Loans are numbered by borrower; the stream keeps their own names.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from usance.base.arrays import I64
+from usance.base.atomic_files import check_file_place
+from usance.base.column_files import ColumnFile, ColumnNames, first_rows
+from usance.base.errors import raise_all
+from usance.base.ids import PER_USER
+from usance.match.csv_columns import write_columns
+from usance.match.errors import StreamError
+
+NEEDED = ("requested_at", "loan", "product", "amount", "months", "rate", "grade", "region")
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+def write_own_requests(
+    path: Path, out: Path, names: ColumnNames, *, currency: str, zone: str
+) -> int:
+    """Write the stream of a table, in order; the number of its requests.
+
+    Moments without an offset are by the clocks of `zone`.
+    """
+    check_file_place(out, "--out")
+    file = ColumnFile(path, names)
+    file.need(*NEEDED)
+    at = file.read("requested_at", "moment", lambda cell: _moment(cell, ZoneInfo(zone)))
+    numbers = {
+        "amount_minor": file.amounts("amount", currency), "months": file.wholes("months"),
+        "rate_ppm": file.rates("rate"), "grade": file.wholes("grade"),
+    }  # fmt: skip
+    raise_all(file.problems, where=str(path))
+    if not len(file):
+        raise StreamError("no requests", where=str(path), fix="Give a row for each")
+    loans, refs = first_rows(file.texts("loan"))
+    if len(refs) < len(file) or "" in refs:
+        again = int(np.flatnonzero(np.bincount(loans) > 1)[0]) if len(refs) < len(file) else 0
+        what = f"loan {refs[again]!r} is there twice" if refs[again] else "a loan has no name"
+        raise StreamError(what, where=str(path), fix="Give every request a name of its own")
+    loan_id = _loan_ids(file, loans)
+    words = {
+        name: file.texts(name).fill_null("")
+        for name in ("product", "region", "channel", "attributes") if file.has(name)
+    }  # fmt: skip
+    order = np.lexsort((loan_id, at))
+    columns: dict[str, Any] = {
+        "requested_at": [_written(int(each)) for each in at[order]], "loan_id": loan_id[order],
+        **{name: values[order] for name, values in numbers.items()},
+        **{name: texts.take(order) for name, texts in words.items()},
+        "loan_ref": file.texts("loan").take(order),
+    }  # fmt: skip
+    write_columns(out, columns)
+    return len(order)
+
+
+def _loan_ids(file: ColumnFile, loans: I64) -> I64:
+    """Numbers of loans: each borrower's own, in the order of the file; else a borrower each."""
+    if not file.has("borrower"):
+        return (loans + 1) * PER_USER + 1
+    users, _ = first_rows(file.texts("borrower"))
+    order = np.argsort(users, kind="stable")
+    first = np.searchsorted(users[order], users[order])
+    number = np.empty(len(users), np.int64)
+    number[order] = np.arange(len(users)) - first + 1
+    return np.asarray((users + 1) * PER_USER + number, np.int64)
+
+
+def _moment(cell: str, zone: ZoneInfo) -> int:
+    given = datetime.fromisoformat(cell)
+    known = given if given.tzinfo else given.replace(tzinfo=zone)
+    return (known - _EPOCH) // _MICROSECOND
+
+
+def _written(at: int) -> str:
+    return (_EPOCH + at * _MICROSECOND).isoformat().replace("+00:00", "Z")
