@@ -146,7 +146,8 @@ def test_a_borrower_reads_the_offer_draws_pays_and_settles(
     assert settle is not None
     assert int(settle[1]) == after["settlement_minor"]
     amount = f"{int(settle[1]) / 100:.2f}"
-    page = phone.post(f"{MINE}/loans/{loan}/pay", data={"amount": amount, "key": new_ref()})
+    settled = {"amount": amount, "key": new_ref(), "ref": hidden(page)["ref"]}
+    page = phone.post(f"{MINE}/loans/{loan}/pay", data=settled)
     assert served.get(f"/v1/loans/{loan}").json()["status"] == "closed"
     assert phone.get(f"{MINE}/loans/{loan}/statement.pdf").content[:5] == b"%PDF-"
     for wrong in ("", "a lot", "-5", "0"):

@@ -71,6 +71,7 @@
       if (!document.body.contains(element)) { return; }
       if (document.hidden || element.contains(document.activeElement)) { poll(element); return; }
       ask(location.href).then(function (got) {
+        if (got.answer.redirected) { location.href = got.answer.url; return; }
         if (got.answer.ok) { exchange(element.id, got.page); }
       }, function () { poll(element); });
     }, 1000 * Number(element.dataset.poll));
@@ -107,7 +108,9 @@
       if (form.dataset.native === undefined) { event.preventDefault(); send(form, event.submitter); }
     } else if (form.dataset.swap) {
       event.preventDefault();
-      swap(form.dataset.swap, form.action.split("?")[0] + "?" + query(form, event.submitter), true);
+      var to = new URL(form.action);
+      to.search = query(form, event.submitter).toString();
+      swap(form.dataset.swap, to.href, true);
     }
   });
   document.addEventListener("click", function (event) {
