@@ -11,6 +11,7 @@ import pytest
 
 from tests.twin.runs import run_into, ticking
 from usance.base.book import Book
+from usance.base.dates import first_of_month, to_day
 from usance.base.errors import UsanceError
 from usance.twin.month.assessment import FLOW
 from usance.twin.run.options import named_scenario
@@ -39,14 +40,23 @@ BY_DAY_AND_NIGHT = [
 
 
 def at_once(scenario: Scenario) -> Scenario:
-    """The same scenario, with its shocks moved so that the first begins with the run."""
+    """The same scenario, with its shocks and outages moved so that the first begins with it."""
     shocks = scenario.macro.shocks
     sooner = min((each.first_month for each in shocks), default=FIRST) - FIRST
     moved = tuple(
         replace(each, first_month=each.first_month - sooner, last_month=each.last_month - sooner)
         for each in shocks
     )
-    return replace(scenario, macro=replace(scenario.macro, shocks=moved))
+    outages, begin = scenario.collections.outages, to_day(first_of_month(FIRST))
+    days = min((each.first_day for each in outages), default=begin) - begin
+    down = tuple(
+        each._replace(first_day=each.first_day - days, last_day=each.last_day - days)
+        for each in outages
+    )
+    return replace(
+        scenario, macro=replace(scenario.macro, shocks=moved),
+        collections=replace(scenario.collections, outages=down),
+    )  # fmt: skip
 
 
 def quarter(folder: Path, name: str) -> Book:
