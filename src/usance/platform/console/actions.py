@@ -26,6 +26,7 @@ class Field:
     name: str
     kind: str = "text"
     value: str = ""
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ async def act(visit: Visit) -> Response:
         return _form(visit, action, given, error=error)
     if is_final:
         return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
-    effect = _effect(told(outcome.would), currency) if outcome.would is not None else None
+    effect = effect_of(told(outcome.would), currency) if outcome.would is not None else None
     return _form(visit, action, given, effect=effect)
 
 
@@ -128,7 +129,7 @@ def _value(field: Field, text: str, currency: Currency) -> Any:
     return text
 
 
-def _effect(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:
+def effect_of(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:
     """Facts, terms and postings of a dry run, as they are shown."""
     chart = load_chart()
     return {
@@ -149,6 +150,6 @@ def _form(
     title = f"{visit.texts['do_' + action.name]} {_loan(visit)}"
     return visit.page(
         "loans", "action", title, error.http_status if error else 200, action=action, given=given,
-        error=str(error) if error else "", where=where, effect=effect, loan=_loan(visit),
-        key=given.get("key") or secrets.token_urlsafe(18),
+        error=str(error) if error else "", where=where, effect=effect, after=(),
+        back=f"{HOME}/loans/{_loan(visit)}", key=given.get("key") or secrets.token_urlsafe(18),
     )  # fmt: skip

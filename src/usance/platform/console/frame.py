@@ -97,14 +97,19 @@ class Visit:
         """True if the visitor's role has a command."""
         return command in Roles.load().commands(self.operator.role)
 
+    @property
+    def screens(self) -> frozenset[str]:
+        """Names of the screens that the visitor's role has."""
+        return frozenset(each.name for each in SCREENS
+                         if Roles.load().shows(self.operator.role, each.name))  # fmt: skip
+
     def page(
         self, screen: str, template: str, title: str, status: int = 200, **values: Any
     ) -> Response:
         """A page of a screen."""
         return html(
             self.request, template, title, status, screen=screen, operator=self.operator,
-            screens=[each for each in SCREENS
-                     if Roles.load().shows(self.operator.role, each.name)], **values,
+            screens=[each for each in SCREENS if each.name in self.screens], **values,
         )  # fmt: skip
 
 

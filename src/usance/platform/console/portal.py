@@ -23,6 +23,7 @@ from usance.platform.console.amounts import printed
 from usance.platform.console.frame import PORTAL, form, html, language_of, see, texts
 from usance.platform.console.funding import report_values
 from usance.platform.console.lists import FORMATS, file_of
+from usance.platform.console.portal_settlements import batch, batch_file, settlements
 from usance.platform.console.sign_in import speak
 from usance.platform.errors import InvalidField, NotFound, PlatformError, UnknownPrincipal
 from usance.platform.live import Platform
@@ -31,7 +32,7 @@ from usance.platform.reads.deals import deal_answer, report
 from usance.platform.reads.deals import deals as deals_of
 from usance.platform.reads.institutions import mandate_rows
 from usance.platform.reads.mandate_tester import tried
-from usance.platform.reads.portfolio import days_of, loans_of_sources, own_sources, vintages_of
+from usance.platform.reads.portfolio import loans_of_sources, own_sources, vintages_of
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import access_reads
 from usance.platform.security.keys import owner_of_key
@@ -92,6 +93,8 @@ def routes() -> list[BaseRoute]:
         Route(f"{PORTAL}/portfolio", _guarded(portfolio), methods=["GET"]),
         Route(f"{PORTAL}/portfolio/{{loan}}", _guarded(loan), methods=["GET"]),
         Route(f"{PORTAL}/settlements", _guarded(settlements), methods=["GET"]),
+        Route(f"{PORTAL}/settlements/{{settlement}}", _guarded(batch), methods=["GET"]),
+        Route(f"{PORTAL}/settlements/{{settlement}}/file", _guarded(batch_file), methods=["GET"]),
         Route(f"{PORTAL}/keys", _guarded(keys), methods=["GET"]),
         Route(f"{PORTAL}/enter", entrance, methods=["GET"]),
         Route(f"{PORTAL}/enter", enter, methods=["POST"]),
@@ -285,19 +288,6 @@ async def loan(guest: Guest) -> Response:
         "portal_loan", f"{guest.texts['loan']} {shown['loan']}", loan=shown, rows=rows,
         facts=guest.ids.shown(facts), money=lambda minor: printed(minor, currency),
     )  # fmt: skip
-
-
-async def settlements(guest: Guest) -> Response:
-    """Days of settlement: what was collected for the institution, and what was lent by it."""
-    async with guest.platform.reading(guest.principal) as read:
-        sources = await own_sources(read.transaction, guest.principal.party)
-        rows = await days_of(read.transaction, sources, read.moment.business_date)
-        currency = read.moment.lender.currency
-    names = ("day", "lent_minor", "paid_minor", "facts")
-    if guest.request.query_params.get("format") in FORMATS:
-        return file_of("settlements", names, rows, guest.request.query_params["format"])
-    return await guest.page("portal_settlements", guest.texts["settlements"], rows=rows,
-                            money=lambda minor: printed(minor, currency))  # fmt: skip
 
 
 async def keys(guest: Guest) -> Response:

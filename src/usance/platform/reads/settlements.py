@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from usance.base.ids import print_id
 from usance.books.loans.amounts import FACT_AMOUNTS
 from usance.platform.ledger.fact_postings import amounts_on
 from usance.platform.lender import Lender
-from usance.platform.loan_record import load_loans
+from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.reads.shapes import day_text, moment_text
 from usance.platform.settling import ledger_payable, payable_of
 from usance.platform.user_record import not_found
@@ -109,11 +109,13 @@ async def claims(
         "order by claim_id limit $3", state, after, limit,
     )  # fmt: skip
     found = await load_loans(transaction, {row["loan_id"] for row in rows})
-    recovered = {
-        loan.loan_id: amounts_on(loan, loan.facts, today, loan.fee_ppm or 0)[RECOVERED]
-        for loan in found
-    }
-    return claim_answers(lender, rows, recovered)
+    return claim_answers(lender, rows, recovered_of(found, today))
+
+
+def recovered_of(loans: Iterable[LoanRecord], today: date) -> dict[int, int]:
+    """Amounts recovered on loans since they were compensated, by loan."""
+    return {loan.loan_id: amounts_on(loan, loan.facts, today, loan.fee_ppm or 0)[RECOVERED]
+            for loan in loans}  # fmt: skip
 
 
 def claim_answers(
