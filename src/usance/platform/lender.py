@@ -31,6 +31,7 @@ from usance.books.posting_templates import CellKey
 from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandate, Mandates
+from usance.match.reservation.limit_names import NamedLimits
 from usance.platform.collection_settings import CollectionSettings, collection_settings
 from usance.platform.errors import NotInstalled
 from usance.platform.refusals import MonthsNotOffered
@@ -148,6 +149,11 @@ class Lender:
     def platform_entity(self) -> int:
         """The entity whose books hold what the platform itself earns."""
         return int(self.document["platform_entity"])
+
+    @cached_property
+    def limits(self) -> NamedLimits:
+        """The limits of all mandates, listed once."""
+        return NamedLimits(self.mandates)
 
     @cached_property
     def parameters(self) -> Parameters:

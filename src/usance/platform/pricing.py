@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
+
+import numpy as np
 
 from usance.base.codes import Currency, FundingModel
 from usance.base.rates import PPM
 from usance.books.effective_interest.loans import effective_rates
 from usance.loan.columns import TermColumns
 from usance.loan.convention import CONVENTION_CODES, CONVENTIONS
+from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.loan import schedule
 from usance.loan.terms import Terms
 from usance.match.mandates.mandate import Mandate
@@ -45,9 +49,27 @@ def a_month_later(day: date) -> date:
 
 def price(request: Request, mandate: Mandate, source: SourceTerms, on: date) -> Terms:
     """The terms of a request funded by a source and disbursed on a day."""
+    return price_many([(request, mandate, source)], on)[0]
+
+
+def price_many(asked: Sequence[tuple[Request, Mandate, SourceTerms]], on: date) -> list[Terms]:
+    """The terms of requests, each funded by its source, disbursed on one day."""
+    priced = [Terms(**_given(*each, on)) for each in asked]
+    # A year's fee on the balance, as if principal came back in equal parts; part of the fees.
+    wanted = [request.amount_minor * source.guarantee_fee_ppm // PPM * (request.months + 1) // 24
+              for request, _, source in asked]  # fmt: skip
+    some = [place for place, fee in enumerate(wanted) if fee]
+    for place, fees in zip(some, _fees([priced[place] for place in some]), strict=True):
+        fee = min(wanted[place], fees)
+        priced[place] = replace(priced[place], guarantee_fee_minor=fee)
+    return priced
+
+
+def _given(request: Request, mandate: Mandate, source: SourceTerms, on: date) -> dict[str, Any]:
+    """The terms of a request but for the guarantor's fee."""
     amount, rate = request.amount_minor, request.rate_ppm
     whole = mandate.model in WHOLE_RATE
-    given: dict[str, Any] = {
+    return {
         "principal_minor": amount, "rate_ppm": rate, "instalments": request.months,
         "coupon_ppm": rate if whole else min(mandate.coupon_ppm, rate), "disbursed_on": on,
         "first_due_on": a_month_later(on), "currency": request.currency.name,
@@ -55,22 +77,33 @@ def price(request: Request, mandate: Mandate, source: SourceTerms, on: date) -> 
         "upfront_fee_minor": amount * source.upfront_fee_ppm // PPM,
         "convention": _CONVENTIONS[request.convention],
     }  # fmt: skip
-    # A year's fee on the balance, as if principal came back in equal parts; part of the fees.
-    wanted = amount * source.guarantee_fee_ppm // PPM * (request.months + 1) // 24
-    if wanted:
-        rows = schedule(Terms(**given))
-        wanted = min(wanted, sum(row.guarantee_fee + row.service_fee for row in rows))
-    return Terms(**given, guarantee_fee_minor=wanted)
 
 
-def effective_rate_ppb(terms: Terms, model: FundingModel) -> int:
-    """The effective interest rate of a loan of our own, 0 of any other."""
-    if model is not FundingModel.ON_BALANCE_SHEET:
-        return 0
-    import numpy as np
+def _fees(loans: Sequence[Terms]) -> list[int]:
+    """All fees in the instalments of each loan."""
+    if not loans:
+        return []
+    try:
+        plan = schedule(TermColumns.of(loans))
+    except (ConventionNotInKernel, KernelRange):  # then each in the form that knows it
+        return [sum(row.guarantee_fee + row.service_fee for row in schedule(terms))
+                for terms in loans]  # fmt: skip
+    fees: list[int] = np.add.reduceat(plan.guarantee_fee + plan.service_fee,
+                                      plan.offsets[:-1]).tolist()  # fmt: skip
+    return fees
 
-    upfront = np.array([terms.upfront_fee_minor], np.int64)
-    return int(effective_rates(TermColumns.of([terms]), upfront)[0])
+
+def effective_rates_ppb(loans: Sequence[Terms], models: Sequence[FundingModel]) -> list[int]:
+    """The effective interest rate of each loan of our own, 0 of any other."""
+    rates = [0] * len(loans)
+    own = [place for place, model in enumerate(models) if model is FundingModel.ON_BALANCE_SHEET]
+    if own:
+        terms = [loans[place] for place in own]
+        upfront = np.array([each.upfront_fee_minor for each in terms], np.int64)
+        found = effective_rates(TermColumns.of(terms), upfront).tolist()
+        for place, rate in zip(own, found, strict=True):
+            rates[place] = int(rate)
+    return rates
 
 
 BORROWER_SIDE = (

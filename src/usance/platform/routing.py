@@ -69,8 +69,18 @@ class Desk:
 
     def rank(self, row: dict[str, Any]) -> RankedRequest:
         """The candidates of one request, best first."""
+        self.feed([row])
+        return self.rank_next()
+
+    def feed(self, rows: list[dict[str, Any]]) -> None:
+        """Tell the router requests, in order, that are then ranked one after the other."""
         assert self.router is not None, "the desk is opened before it ranks"
-        self.router.feed(_requests([row]))
+        if rows:
+            self.router.feed(_requests(rows))
+
+    def rank_next(self) -> RankedRequest:
+        """The candidates of the next request that was fed, best first."""
+        assert self.router is not None, "the desk is opened before it ranks"
         return self.router.rank()
 
     def rank_only(self, row: dict[str, Any]) -> RankedRequest:

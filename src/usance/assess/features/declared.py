@@ -61,6 +61,9 @@ class Declared:
 
     def coded(self, given: object, where: str = "") -> int | float:
         """The given value as the number that is stored, or `WrongInput`."""
+        is_whole = type(given) is int and self.type is ValueType.WHOLE
+        if is_whole and self.lowest <= given <= self.highest:  # type: ignore[operator]
+            return given  # type: ignore[return-value]
         place = where or self.name
         if given is None:
             if self.missing is None:

@@ -46,7 +46,7 @@ from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of
 from usance.match.router.rank_kernel import PER_BORROWER, restore_borrowers
 from usance.match.router.releases import NO_RELEASES, Releases, releases_of
 from usance.match.router.request_log import batch_starts
-from usance.match.router.request_rows import make_request_rows
+from usance.match.router.request_rows import RequestRows, make_request_rows
 from usance.match.router.requests import Requests, from_columns
 from usance.match.router.route_kernel import (
     PRICE_UPDATE_REQUESTS,
@@ -111,6 +111,8 @@ class HeldQuota(NamedTuple):
 
     request: Requests
     column: int
+    rows: RequestRows
+    """The request as kernels read it."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +254,7 @@ class LiveRouter(Router):
 
     def withdraw(self, request: Requests, source: int) -> None:
         """Give back the quota of an approved request whose loan never began."""
-        column = self.column_of(source, int(self._day_of(request)))
-        self._move(HeldQuota(request, column), -1)
+        self._move(self._held(request, source), -1)
 
     def column_of(self, source: int, day: int) -> int:
         """The mandate of a source that is in force on a day, else its latest."""
@@ -334,21 +335,20 @@ class LiveRouter(Router):
             raise NotFound(f"{shown} was not fed", where="router", fix="Feed its request first")
         column = self.column_of(source, int(self.rows.day[row]))
         self.state.asked[column] += 1
-        return HeldQuota(self.log.requests.rows(row, row + 1), column)
+        one = slice(row, row + 1)
+        return HeldQuota(self.log.requests.take(one), column, self.rows.take(one))
 
     def _move(self, held: HeldQuota, sign: int) -> None:
-        rows = make_request_rows(held.request, self.columns, self.mandates.time_zone)
-        use_limits(rows, 0, self.columns, self.state, held.column, sign)
+        use_limits(held.rows, 0, self.columns, self.state, held.column, sign)
 
-    def _day_of(self, request: Requests) -> int:
+    def _held(self, request: Requests, source: int) -> HeldQuota:
         rows = make_request_rows(request, self.columns, self.mandates.time_zone)
-        return int(rows.day[0])
+        return HeldQuota(request, self.column_of(source, int(rows.day[0])), rows)
 
     def _restore_held(self, rows: I64) -> None:
         for row in rows:
             request = Requests(*(row[n : n + 1].copy() for n in range(len(Requests.__slots__))))
-            column = self.column_of(int(row[-1]), self._day_of(request))
-            self.held[int(request.loan_id[0])] = HeldQuota(request, column)
+            self.held[int(request.loan_id[0])] = self._held(request, int(row[-1]))
 
     def _make_room(self, requests: int) -> None:
         """Let the table of borrowers grow before it is half full."""

@@ -11,6 +11,7 @@ are the same and their rates lie in the same percent. The row has their mean amo
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -74,15 +75,20 @@ def make_request_rows(requests: Requests, columns: SourceColumns, time_zone: str
 
 def local_seconds(moments: I64, time_zone: str) -> I64:
     """Seconds since 1970 by the clocks of a time zone."""
-    zone = ZoneInfo(time_zone)
     seconds = moments // MICROSECONDS
+    if len(seconds) == 1:
+        one: I64 = seconds + _offset(time_zone, int(seconds[0]) // _HOUR)
+        return one
     hours, back = np.unique(seconds // _HOUR, return_inverse=True)
-    offsets = [
-        datetime.fromtimestamp(int(hour) * _HOUR, UTC).astimezone(zone).utcoffset()
-        for hour in hours
-    ]
-    shift = np.array([int(each.total_seconds()) if each else 0 for each in offsets], np.int64)
+    shift = np.array([_offset(time_zone, hour) for hour in hours.tolist()], np.int64)
     return seconds + shift[back]
+
+
+@lru_cache(maxsize=1 << 16)
+def _offset(time_zone: str, hour: int) -> int:
+    """Seconds that the clocks of a time zone are ahead in an hour since 1970."""
+    at = datetime.fromtimestamp(hour * _HOUR, UTC).astimezone(ZoneInfo(time_zone)).utcoffset()
+    return int(at.total_seconds()) if at else 0
 
 
 RATE_STEP_PPM = 10_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -168,8 +168,16 @@ def content_hash(command: Any, vault: Vault | None = None) -> bytes:
     """A hash of what a command says, whatever the order of its fields; keyed, where keys are."""
     assert is_dataclass(command)
     assert not isinstance(command, type)
-    content = json.dumps(asdict(command), sort_keys=True, default=str).encode()
+    given = {each.name: getattr(command, each.name) for each in fields(command)}
+    content = json.dumps(given, sort_keys=True, default=_said).encode()
     return sha256(content).digest() if vault is None else vault.digest(content)
+
+
+def _said(value: Any) -> Any:
+    """What JSON has no form for: parts of a command by their fields, all else as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return str(value)
 
 
 async def act_as_platform(transaction: asyncpg.Connection) -> None:

@@ -33,6 +33,7 @@ from usance.platform.commands.drawdown_reads import DrawdownReads, read_drawdown
 from usance.platform.commands.placement import (
     Placement,
     candidates,
+    disburse,
     drawdown_answer,
     go_on,
     note,
@@ -104,27 +105,40 @@ async def draw(
 
 
 async def draw_many(transaction: asyncpg.Connection, calls: Sequence[CommandCall]) -> list[Ended]:
-    """Decide drawdowns of different users one after the other; each is refused by itself.
+    """Decide drawdowns of different users; each is refused by itself.
 
+    All are decided, then placed one after the other, then those that were paid out become loans.
     What fails after the router has taken a request fails the whole batch, which is rolled back.
     """
     moment = calls[0].moment
     reads = await read_drawdowns(transaction, moment, [each.command for each in calls])
-    router = await moment.services.desk.open(transaction, moment.lender)
-    ended: list[Ended] = []
+    await moment.services.desk.open(transaction, moment.lender)
+    begun: list[_Begun | UsanceError] = []
     for call in calls:
-        position = router.position
         try:
-            ended.append(_draw(call.moment, reads, call.command))
+            begun.append(_begin(call.moment, reads, call.command))
         except UsanceError as error:
-            if router.position != position:
-                raise
-            ended.append(error)
-    return ended
+            begun.append(error)
+    approved = [each for each in begun if isinstance(each, _Begun) and each.is_approved]
+    moment.services.desk.feed([each.placement.request for each in approved])
+    for each in approved:
+        _place(each)
+    disburse([(each.moment, each.placement) for each in approved])
+    return [_ended(each) if isinstance(each, _Begun) else each for each in begun]
 
 
-def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
-    """One drawdown on what was read."""
+@dataclass(frozen=True)
+class _Begun:
+    """A drawdown that was decided."""
+
+    moment: Moment
+    placement: Placement
+    is_approved: bool
+    quoted: Mapping[str, Any] | None
+
+
+def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
+    """Decide one drawdown on what was read."""
     read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
     check_amount(command.amount_minor)
@@ -139,7 +153,7 @@ def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
     line = line_among(moment, user, reads.lines[user.user_id], int(product.product))
     inputs = drawdown_inputs(moment, reads, user, line, command)
     decision = decide(moment, user, DecisionKind.DRAWDOWN, inputs, {})
-    placement = _begin(moment, command, user, product, line)
+    placement = _placement(moment, command, user, product, line)
     row = placement.row
     row |= {"decision_id": decision.decision_id, "account_id": account,
             "quote_id": quoted["quote_id"] if quoted else 0,
@@ -149,10 +163,10 @@ def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
     record(placement.changes, decision, int(decision.answer.approved), key)
     if decision.answer.approved:
         grade = reads.grades.get((user.user_id, line.line_id), decision.row()["grade"])
-        _place(moment, placement, grade, quoted)
+        _ask(moment, placement, grade)
     else:
         row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
-    return _ended(moment, placement)
+    return _Begun(moment, placement, decision.answer.approved, quoted)
 
 
 def _key(moment: Moment, user: UserRecord, changes: WriteSet) -> SubjectKey:
@@ -162,7 +176,7 @@ def _key(moment: Moment, user: UserRecord, changes: WriteSet) -> SubjectKey:
     return new_key(moment.vault, user.user_id, changes)
 
 
-def _begin(
+def _placement(
     moment: Moment, command: Draw, user: UserRecord, product: ProductTerms, line: Line
 ) -> Placement:
     row: dict[str, Any] = {
@@ -178,10 +192,8 @@ def _begin(
     return Placement(user, row, request)
 
 
-def _place(
-    moment: Moment, placement: Placement, grade: int, quoted: Mapping[str, Any] | None
-) -> None:
-    """Rank the request and go through its candidates."""
+def _ask(moment: Moment, placement: Placement, grade: int) -> None:
+    """Make the request that the router ranks."""
     row, user = placement.row, placement.user
     request = {
         "requested_at": moment.at, "loan_id": placement.loan_id,
@@ -192,15 +204,21 @@ def _place(
     }  # fmt: skip
     placement.changes.add("requests", **request)
     placement.request |= request
-    convention = placement.request["convention"]
-    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], convention,
+
+
+def _place(begun: _Begun) -> None:
+    """Rank the request and go through its candidates."""
+    moment, placement, quoted = begun.moment, begun.placement, begun.quoted
+    row, request = placement.row, placement.request
+    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], request["convention"],
                     moment.lender.currency)  # fmt: skip
     candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
     go_on(moment, placement, 0)
 
 
-def _ended(moment: Moment, placement: Placement) -> Decided:
+def _ended(begun: _Begun) -> Decided:
     """The answer to a drawdown, after its row is saved."""
+    moment, placement = begun.moment, begun.placement
     placement.save()
     state = placement.row["state"]
     status = {"active": CREATED, "pending": WAITING, "approved": WAITING}.get(state, DONE)

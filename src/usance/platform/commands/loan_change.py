@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from usance.base.codes import FactKind, Status
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.loan.facts import Fact
+from usance.loan.stored_rows import terms_of_row
+from usance.loan.terms import Terms
 from usance.platform.commands.command import Moment
 from usance.platform.commands.event_review import review
 from usance.platform.errors import StaleRead
 from usance.platform.ledger.fact_postings import Books, Poster, movements, post
-from usance.platform.ledger.recompute import institution_fee, packed
+from usance.platform.ledger.recompute import institution_fee, packed, packed_first
 from usance.platform.loan_fold import posted_amounts
 from usance.platform.loan_record import LoanRecord
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
@@ -72,20 +75,38 @@ def book_facts(
 def book_first(
     moment: Moment, user: UserRecord, loan: LoanRecord, changes: WriteSet, command: str
 ) -> None:
-    """Write the first fact of a loan: one fold gives its state and its journal."""
-    (first,) = loan.added
-    fee_ppm = institution_fee(moment.lender, loan)
+    """Write the first fact of a loan."""
+    book_new([NewLoan(moment, user, loan, terms_of_row(loan.first), changes)], command)
+
+
+class NewLoan(NamedTuple):
+    """A loan with the one fact that a command has added, and where it is to be written."""
+
+    moment: Moment
+    user: UserRecord
+    loan: LoanRecord
+    terms: Terms
+    changes: WriteSet
+
+
+def book_new(new: Sequence[NewLoan], command: str) -> None:
+    """Write the first facts of loans, all of one day: one fold gives states and journals."""
+    fees = [institution_fee(each.moment.lender, each.loan) for each in new]
+    (day,) = {fact.effective_on for each in new for fact in each.loan.added}
     try:
-        row = packed(loan, fee_ppm)
+        rows = packed_first([each.loan for each in new], [each.terms for each in new], fees, day)
     except UsanceError as error:
         raise cannot_take(error) from error
-    books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
-    moved = tuple(posted_amounts([row])[0].tolist())
-    if any(moved):
-        post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
-             books.single(first.effective_on, moved))  # fmt: skip
-    changes.facts.append(fact_row(loan.loan_id, first))
-    changes.state_changes.append(row)
+    for (moment, user, loan, _, changes), fee_ppm, row, moved in zip(
+        new, fees, rows, posted_amounts(rows).tolist(), strict=True
+    ):
+        (first,) = loan.added
+        books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
+        if any(moved):
+            post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
+                 books.single(day, tuple(moved)))  # fmt: skip
+        changes.facts.append(fact_row(loan.loan_id, first))
+        changes.state_changes.append(row)
 
 
 def note_settled(moment: Moment, loan_id: int, before: int, after: int, changes: WriteSet) -> None:

@@ -12,6 +12,7 @@ from usance.platform.commands.placement import (
     Placement,
     approve,
     complete,
+    disburse,
     go_on,
     limit_changes,
     note,
@@ -78,10 +79,12 @@ def _answered(
         note(moment, placement, candidate, int(RoutingOutcome.APPROVED))
         placement.changes.limit_changes += limit_changes(candidate, held=-1, taken=1)
         approve(moment, placement, index)
+        disburse([(moment, placement)])
         return
     note(moment, placement, candidate, int(otherwise))
     placement.changes.limit_changes += limit_changes(candidate, held=-1)
     go_on(moment, placement, index + 1)
+    disburse([(moment, placement)])
 
 
 async def expire(

@@ -81,7 +81,8 @@ class Effects:
         """The loan begins with the first settlement, and is undone if the whole comes back."""
         state = placement.row["state"]
         if after.settlements and state in ("approved", "payout_failed"):
-            disburse(self.moment, placement)
+            placement.is_paid_out = True
+            disburse([(self.moment, placement)])
             self.event = "loan.disbursed"
         elif after.returns and state == "active":
             if after.returned_minor == after.settlements[0].amount_minor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.ids import print_id
 from usance.loan.terms import Terms
-from usance.match.reservation.limit_names import LimitRequest, NamedLimits
+from usance.match.mandates.mandate import Mandate
+from usance.match.reservation.limit_names import LimitRequest
 from usance.platform.commands.command import Moment
-from usance.platform.commands.loan_change import book_facts, fact
+from usance.platform.commands.loan_change import NewLoan, book_new, fact
 from usance.platform.installation import cell_of
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord
@@ -23,8 +24,9 @@ from usance.platform.pricing import (
     Request,
     borrower_side,
     convention_code,
-    effective_rate_ppb,
+    effective_rates_ppb,
     price,
+    price_many,
 )
 from usance.platform.reads.drawdowns import offer_answer
 from usance.platform.store.write_set import Event, LimitChange, WriteSet
@@ -55,6 +57,8 @@ class Placement:
     changes: WriteSet = field(default_factory=WriteSet)
     attempts: int = 0
     """Rows of `routing` that are there already."""
+    is_paid_out: bool = False
+    """True from the settlement of its payout until its loan is made."""
 
     @property
     def loan_id(self) -> int:
@@ -70,10 +74,13 @@ class Placement:
 def candidates(
     moment: Moment, placement: Placement, asked: Request, quoted: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """Ranked sources with the limits each would use; those whose price is not the quoted one go."""
+    """Ranked sources with the limits each would use; those whose price is not the quoted one go.
+
+    The router has been fed the request, and it is the next one.
+    """
     row = placement.request
-    ranked = moment.services.desk.rank(row)
-    limits, day = NamedLimits(moment.lender.mandates), moment.business_date
+    ranked = moment.services.desk.rank_next()
+    limits, day = moment.lender.limits, moment.business_date
     wanted = LimitRequest(
         placement.row["person_id"] or placement.user.user_id, row["amount_minor"], day,
         row["product"], row["region"], row["grade"], row["rate_ppm"],
@@ -167,7 +174,7 @@ def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta
 
 
 def approve(moment: Moment, placement: Placement, index: int) -> None:
-    """Make the payout's order; a port that answers at once makes the loan, or gives quota back."""
+    """Make the payout's order; a port that answers at once pays it out, or gives quota back."""
     row, lender = placement.row, moment.lender
     row["state"], row["attempt"] = "approved", index
     row["source"] = row["candidates"][index]["source"]
@@ -190,7 +197,7 @@ def approve(moment: Moment, placement: Placement, index: int) -> None:
         elif record.order.state is OrderState.REJECTED:
             fail(placement, index)
         else:
-            disburse(moment, placement)
+            placement.is_paid_out = True
     record.save(placement.changes, lender, moment.at, look_at)
 
 
@@ -213,28 +220,51 @@ def fail(placement: Placement, index: int) -> None:
     placement.row["state"] = "payout_failed"
 
 
-def disburse(moment: Moment, placement: Placement) -> None:
-    """The payout has settled: the loan begins, with its first fact and journal."""
-    row, user, request = placement.row, placement.user, placement.request
-    on, candidate = moment.business_date, placement.row["candidates"][placement.row["attempt"]]
-    mandate = moment.lender.mandates.mandates[candidate["column"]]
-    own = moment.lender.sources[row["source"]]
-    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], request["convention"],
-                    moment.lender.currency)  # fmt: skip
-    terms = price(asked, mandate, own, on)
-    user.counters["borrowed"] += 1
-    stored = loan_row(placement, terms, mandate.model, user.counters["borrowed"])
-    placement.changes.add("loans", **stored)
-    cell, trigger = cell_of(row["source"], row["product"]), mandate.guarantee.trigger_days
-    loan = LoanRecord(placement.loan_id, [stored], [], cell=cell, trigger_days=trigger,
-                      fee_ppm=mandate.fee_ppm)  # fmt: skip
-    loan.added.append(fact(moment, FactKind.DISBURSED, on, row["amount_minor"], DISBURSED_REF))
-    book_facts(moment, user, loan, placement.changes, "drawdown.request")
-    row["state"], row["disbursed_on"] = "active", on
+def disburse(placements: Sequence[tuple[Moment, Placement]]) -> None:
+    """Make the loans whose payouts have settled, each with its first fact and journal.
+
+    The moments are of one business day and one configuration.
+    """
+    paid = [each for each in placements if each[1].is_paid_out]
+    if not paid:
+        return
+    on = paid[0][0].business_date
+    mandates = [_mandate(*each) for each in paid]
+    terms = price_many([
+        (_asked(moment, each), mandate, moment.lender.sources[each.row["source"]])
+        for (moment, each), mandate in zip(paid, mandates, strict=True)
+    ], on)  # fmt: skip
+    rates = effective_rates_ppb(terms, [each.model for each in mandates])
+    new = []
+    for (moment, placement), mandate, own, rate in zip(paid, mandates, terms, rates, strict=True):
+        row, user = placement.row, placement.user
+        user.counters["borrowed"] += 1
+        stored = loan_row(placement, own, mandate.model, rate)
+        placement.changes.add("loans", **stored)
+        cell = cell_of(row["source"], row["product"])
+        loan = LoanRecord(placement.loan_id, [stored], [], cell=cell, fee_ppm=mandate.fee_ppm,
+                          trigger_days=mandate.guarantee.trigger_days)  # fmt: skip
+        loan.added.append(fact(moment, FactKind.DISBURSED, on, row["amount_minor"], DISBURSED_REF))
+        new.append(NewLoan(moment, user, loan, own, placement.changes))
+        row["state"], row["disbursed_on"], placement.is_paid_out = "active", on, False
+    book_new(new, "drawdown.request")
+
+
+def _mandate(moment: Moment, placement: Placement) -> Mandate:
+    """The mandate of the candidate that a drawdown has come to."""
+    candidate = placement.row["candidates"][placement.row["attempt"]]
+    found: Mandate = moment.lender.mandates.mandates[candidate["column"]]
+    return found
+
+
+def _asked(moment: Moment, placement: Placement) -> Request:
+    row, request = placement.row, placement.request
+    return Request(row["amount_minor"], row["months"], request["rate_ppm"], request["convention"],
+                   moment.lender.currency)  # fmt: skip
 
 
 def loan_row(
-    placement: Placement, terms: Terms, model: FundingModel, number: int
+    placement: Placement, terms: Terms, model: FundingModel, rate_ppb: int
 ) -> dict[str, Any]:
     """The row of `loans` of a new loan."""
     row, request = placement.row, placement.request
@@ -243,9 +273,9 @@ def loan_row(
         "line_id": row["line_id"], "decision_id": row["decision_id"], "product": row["product"],
         "convention": convention_code(terms), "model": int(model), "source": row["source"],
         "currency": row["currency"], "disbursed_on": terms.disbursed_on,
-        "first_due_on": terms.first_due_on, "eir_ppb": effective_rate_ppb(terms, model),
-        "grade": request["grade"], "user_loan_no": number, "channel": request["channel"],
-        "region": request["region"], "change": 0,
+        "first_due_on": terms.first_due_on, "eir_ppb": rate_ppb,
+        "grade": request["grade"], "user_loan_no": placement.user.counters["borrowed"],
+        "channel": request["channel"], "region": request["region"], "change": 0,
         **{name: getattr(terms, name) for name in TERMS},
     }  # fmt: skip
 

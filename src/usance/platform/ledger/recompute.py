@@ -6,8 +6,9 @@ every loan again and tells which rows are not what that gives; each day's end ca
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from usance.base.errors import UsanceError
 from usance.base.tables import TABLES
 from usance.books.loans.fact_amounts import booked_loans, fact_amounts, start_booked, step_booked
 from usance.loan.batch import States, view_columns
+from usance.loan.columns import FactColumns, TermColumns
+from usance.loan.terms import Terms
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.ledger.fact_postings import amounts_on, fold_of
 from usance.platform.lender import Lender
@@ -71,6 +74,30 @@ def packed(loan: LoanRecord, fee_ppm: int) -> PackedLoan:
         loan.loan_id, loan.version, bool(status != int(Status.CLOSED)), KERNEL, *common,
         packed_terms(folded)[0], packed_states(folded)[0], pack_amounts(fact_amounts(folded)[0]),
     )  # fmt: skip
+
+
+def packed_first(
+    loans: Sequence[LoanRecord], terms: Sequence[Terms], fees_ppm: Sequence[int], day: date
+) -> list[PackedLoan]:
+    """The rows of new loans, each with its one fact on a day: as columns where the kernel can."""
+    try:
+        held = booked_loans([each.model for each in loans],
+                            [each.upfront_fee_minor for each in terms], fees_ppm)  # fmt: skip
+        begun = start_booked(TermColumns.of(terms), held)
+        folded = step_booked(begun, FactColumns.of([each.added for each in loans]), day)
+    except UsanceError:  # each in the form that knows it, or with its own refusal
+        return [packed(loan, fee) for loan, fee in zip(loans, fees_ppm, strict=True)]
+    status = view_columns(folded.states, to_day(day), workers=1).values[:, 0].tolist()
+    columns = zip(loans, status, packed_terms(folded), packed_states(folded),
+                  fact_amounts(folded), strict=True)  # fmt: skip
+    return [
+        PackedLoan(
+            loan.loan_id, loan.version, bool(each != int(Status.CLOSED)), KERNEL, int(loan.model),
+            loan.first["source"], loan.cell, loan.trigger_days, day, own, state,
+            pack_amounts(amounts),
+        )
+        for loan, each, own, state, amounts in columns
+    ]  # fmt: skip
 
 
 def institution_fee(lender: Lender, loan: LoanRecord) -> int:
