@@ -73,5 +73,6 @@ def lookup(result: Mapping[str, Any], name: str) -> Any:
     """A value by its dotted name."""
     found: Any = result
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
+        is_there = type(found) is dict or isinstance(found, Mapping)
+        found = found.get(part) if is_there else None
     return found

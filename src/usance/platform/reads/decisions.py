@@ -124,9 +124,10 @@ async def lines_of_users(
     )  # fmt: skip
     waiting = await transaction.fetch(
         "select p.user_id, p.product, sum(p.amount_minor)::bigint as held "
-        "from unnest($1::bigint[], $2::bigint[]) g (low, high) join usance.placements p "
-        "on p.loan_id between g.low and g.high "
-        "where p.state in ('pending', 'approved') group by 1, 2", lows, highs,
+        "from unnest($1::bigint[], $2::bigint[]) g (low, high) cross join lateral ("
+        "select user_id, product, amount_minor from usance.placements "
+        "where loan_id between g.low and g.high and state in ('pending', 'approved') offset 0) p "
+        "group by 1, 2", lows, highs,
     )  # fmt: skip
     used: dict[int, dict[int, int]] = {user: {} for user in ids}
     amounts = [(user, each.product, each.owed_minor) for user in ids for each in loans[user]]
