@@ -174,7 +174,7 @@ def content_hash(command: Any, vault: Vault | None = None) -> bytes:
 
 
 def _said(value: Any) -> Any:
-    """What JSON has no form for: parts of a command by their fields, all else as text."""
+    """A value that JSON has no form for: parts of a command by their fields, all else as text."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     return str(value)
