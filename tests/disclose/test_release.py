@@ -282,7 +282,7 @@ texts:
 """)
     page = publish(made(closed_book, "2024Q1", filer), tmp_path, ["html"],
                    writers=RELEASE_WRITERS)["html"].read_text()  # fmt: skip
-    assert "Lender &amp; Sons &lt;Ltd&gt;: Q1 2024 at a glance" in page
+    assert "Lender &amp; Sons &lt;Ltd&gt;: the first quarter of 2024 at a glance" in page
     assert "Total net revenue: What came in." in page
 
 

@@ -224,7 +224,10 @@ class DayByDay:
         cohort = (row["disbursed_on"].year - 1970) * 12 + row["disbursed_on"].month - 1
         hazard = self.context.population.hazard_ppm(np.array([user]), np.array([is_first]), cohort)
         funding = self.context.institutions.funding[row["source"] - 1]
-        made = Account(row, funding.trigger_days, int(hazard[0]), facts)
+        against = self.context.institutions.funding_of(cohort)[row["source"] - 1].hazard_ppm
+        own = int(hazard[0])
+        own = own if own < 0 else min(own * against // PPM, MAX_HAZARD_PPM)
+        made = Account(row, funding.trigger_days, own, facts)
         self.accounts[made.loan_id] = made
         return made
 

@@ -150,7 +150,8 @@ async def team(visit: Visit) -> Response:
         rows = await reads.team(read.transaction, read.moment)
     names = ["name", "desk", "slots", "assigned", "in_work", "contacts", "connected", "promises",
              "kept_ppm"]  # fmt: skip
-    return visit.page("collections", "table", visit.texts["part_team"], rows=rows, names=names)
+    return visit.page("collections", "table", visit.texts["part_team"], rows=rows, names=names,
+                      tabs=_parts(visit))  # fmt: skip
 
 
 async def strategy(visit: Visit, error: str = "", status: int = 200, text: str = "") -> Response:
@@ -194,7 +195,8 @@ async def agencies(visit: Visit) -> Response:
                     for name in ("collected", "commission", "reported")}  # fmt: skip
             row["owed"] = printed(row["owed_minor"], currency)
     names = ["agency", "cases", "max_cases", "owed", "collected", "reported", "commission"]
-    return visit.page("collections", "table", visit.texts["part_agencies"], rows=rows, names=names)
+    return visit.page("collections", "table", visit.texts["part_agencies"], rows=rows, names=names,
+                      tabs=_parts(visit))  # fmt: skip
 
 
 async def letter(visit: Visit) -> Response:

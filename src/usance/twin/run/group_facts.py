@@ -23,9 +23,9 @@ platform, and what the loans earn beyond their losses goes back to it.
 ... )
 >>> for each in facts_of_table(made)[:3]:
 ...     print(each.fact_id, each.kind.label, each.amount_minor)
-100 cost_incurred 460000
+100 cost_incurred 360000
 101 cost_incurred 150000
-102 cost_incurred 420000
+102 cost_incurred 270000
 """
 
 from __future__ import annotations
