@@ -23,6 +23,7 @@ from usance.platform.api import (
     borrower_help,
     collections,
     control,
+    documents,
     events,
     figures,
     funding,
@@ -58,9 +59,9 @@ HEADERS = (
 )
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
-    users.group, lending.group, money.group, money_movement.group, borrower_help.group,
-    collections.group, institutions.group, settlements.group, funding.group, ledger.group,
-    figures.group, control.group, events.group, jobs.group, sessions.group,
+    users.group, lending.group, documents.group, money.group, money_movement.group,
+    borrower_help.group, collections.group, institutions.group, settlements.group, funding.group,
+    ledger.group, figures.group, control.group, events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

@@ -88,9 +88,12 @@ class Group:
     def add(
         self, method: str, path: str, answering: Answering, access: Access, answers: Answers,
         summary: str, body: dict[str, Any] | None = None, kind: type[Response] = JSONResponse,
-        files: Iterable[str] = (),
+        files: Iterable[str] = (), also: Iterable[str] = (),
     ) -> None:  # fmt: skip
-        """A route with all that is said about it: the kind of a page, the media types of a file."""
+        """A route with all that is said about it: the kind of a page, the media types of a file.
+
+        `also` are media types that the answer may have beside JSON.
+        """
 
         async def endpoint(request: Request) -> Response:
             return await guarded(request, access, answering)
@@ -104,12 +107,9 @@ class Group:
         if kind is not JSONResponse:
             told = {status: {"description": _ANSWERS[status]} for status in answers}
         if files:
-            told[200] = {
-                "description": "The file.",
-                "content": {
-                    each: {"schema": {"type": "string", "format": "binary"}} for each in files
-                },
-            }
+            told[200] = {"description": "The file.", "content": _binary(files)}
+        if also:
+            told[200]["content"] = _binary(also)
         errors = READ_ERRORS if method == "GET" else WRITE_ERRORS
         if "known_at" in access.query:  # a moment that is not known yet
             errors = (*errors, 422)
@@ -121,6 +121,11 @@ class Group:
             openapi_extra=_extra(path, access, body),
             operation_id=f"{method.lower()}{re.sub(r'[^a-z0-9]+', '_', path.lower())}".rstrip("_"),
         )  # fmt: skip
+
+
+def _binary(kinds: Iterable[str]) -> dict[str, Any]:
+    """Files of these media types as contents of an answer."""
+    return {each: {"schema": {"type": "string", "format": "binary"}} for each in kinds}
 
 
 _FAILED = {

@@ -29,7 +29,6 @@ from usance.platform.api.shapes import (
     Page,
     Quote,
     Settlement,
-    Statement,
 )
 from usance.platform.commands.fields import read_command
 from usance.platform.principals import PrincipalKind
@@ -87,11 +86,6 @@ async def facts(read: Reading, call: Call) -> Any:
     given = call.path["loan"], call.query.get("as_of"), call.query.get("known_at")
     rows = await read.facts(*given)
     return {**page(rows, call.query, "booked_at", "ref"), **_history(read, call)}
-
-
-async def statement(read: Reading, call: Call) -> Any:
-    """A loan with its instalments and facts, as one document."""
-    return await read.statement(call.path["loan"], call.query.get("as_of"))
 
 
 async def user_loans(read: Reading, call: Call) -> Any:
@@ -156,8 +150,6 @@ group.read("/loans/{loan}/schedule", Page[Instalment], schedule, query={**HISTOR
            scopes=LOAN_READERS)  # fmt: skip
 group.read("/loans/{loan}/facts", Page[Fact], facts, query={**HISTORY, **PAGED},
            scopes=LOAN_READERS)  # fmt: skip
-group.read("/loans/{loan}/statement", Statement, statement,
-           query={"as_of": HISTORY["as_of"]}, scopes=LOAN_READERS)  # fmt: skip
 group.read("/users/{user}/loans", Page[Loan], user_loans, query=PAGED, scopes=READERS)
 group.read("/users/{user}/documents", Page[Object], documents, query=PAGED, scopes=READERS)
 group.read("/commissions/{month}", Page[Commission], commissions, query=PAGED,

@@ -6,32 +6,27 @@ chooses.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from datetime import date
+import asyncio
 from typing import Any
 
 from starlette.responses import Response
 
 from usance.base.dates import parse_moment
 from usance.base.documents import parse_json
-from usance.base.money import Money
-from usance.base.rates import Rate
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import MINE, form, language_of, see
 from usance.platform.console.mine import Guest, products_of
 from usance.platform.errors import InvalidField, NotFound, PlatformError
+from usance.platform.reads.letters import contract_of, lender_name, name_of, statement_of
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import borrower_access as access
-from usance.platform.security.subject_keys import subject_key
 from usance.platform.user_record import read_id
-from usance.service.documents.letters import DocumentKind, Letter, write_letter
+from usance.service.documents.letters import Letter
 from usance.service.servicing_rules import ServicingRules
 
 TEMPLATE_VERSION = "1"
 PDF = "application/pdf"
-_PPB_IN_PPM = 1_000
 
 
 async def show(guest: Guest) -> Response:
@@ -160,27 +155,13 @@ async def drawdown(guest: Guest) -> Response:
 
 async def statement(guest: Guest) -> Response:
     """The statement of a loan as of today, as PDF."""
-    name = guest.request.path_params["loan"]
     async with guest.platform.reading(guest.principal) as read:
-        found, rows = await read.loan(name), await read.schedule(name)
-        who = await _name(guest, read)
-        lender = read.moment.lender
-        values: dict[str, Any] = {
-            "lender": lender_name(lender), "borrower": who, "loan": found["loan"],
-            "as_of": read.moment.business_date,
-            "outstanding": Money(found["outstanding"]["total_minor"], found["currency"]),
-        }  # fmt: skip
-    table = [
-        {"number": row["no"], "due_on": date.fromisoformat(row["due_on"]),
-         "total": Money(row["due"]["total_minor"], found["currency"]),
-         "paid": Money(row["paid"]["total_minor"], found["currency"]),
-         "left": Money(row["outstanding"]["total_minor"], found["currency"])}
-        for row in rows
-    ]  # fmt: skip
-    letter = write_letter(
-        DocumentKind.SCHEDULE, language_of(guest.request), values, {"schedule": table}
-    )
-    headers = {"Content-Disposition": f'inline; filename="statement-{found["loan"]}.pdf"'}
+        told = await read.statement(guest.request.path_params["loan"])
+        who = await name_of(read, guest.principal.user_id)
+        lender, day = read.moment.lender, read.moment.business_date
+    language, loan = language_of(guest.request), told["loan"]["loan"]
+    letter = await asyncio.to_thread(statement_of, told, lender_name(lender), who, day, language)
+    headers = {"Content-Disposition": f'inline; filename="statement-{loan}.pdf"'}
     return Response(letter.pdf, 200, headers, PDF)
 
 
@@ -194,54 +175,7 @@ async def _contract(guest: Guest, read: Reading) -> tuple[dict[str, Any], Letter
         raise NotFound("there is no such offer", where=name, fix="Ask for a new one")
     quote: dict[str, Any] = dict(parse_json(row["answer"]) if isinstance(row["answer"], str)
                                  else row["answer"])  # fmt: skip
-    who = await _name(guest, read)
+    who = await name_of(read, guest.principal.user_id)
     rules = ServicingRules.at(read.moment.business_date, read.moment.lender.parameters)
     return quote, contract_of(quote, lender_name(read.moment.lender), who, rules,
                               language_of(guest.request))  # fmt: skip
-
-
-def contract_of(
-    quote: Mapping[str, Any], lender: str, borrower: str, rules: ServicingRules, language: str
-) -> Letter:
-    """The contract of a quote: the same bytes for the same quote, so its hash stands for it."""
-    currency, schedule = quote["currency"], quote["schedule"]
-
-    def money(minor: int) -> Money:
-        return Money(minor, currency)
-
-    values: dict[str, Any] = {
-        "lender": lender, "borrower": borrower, "loan": quote["quote"],
-        "principal": money(quote["amount_minor"]), "rate": Rate(quote["rate_ppm"]),
-        "annual_rate": Rate(quote["apr_ppb"] // _PPB_IN_PPM), "instalments": len(schedule),
-        "disbursed_on": date.fromisoformat(quote["disbursed_on"]),
-        "first_due_on": date.fromisoformat(schedule[0]["due_on"]),
-        "total_to_pay": money(quote["total_to_pay_minor"]),
-        "total_cost": money(quote["total_cost_minor"]), "late_fee": Rate(rules.late_fee_ppm),
-        "grace_days": rules.grace_days,
-    }  # fmt: skip
-    rows = [
-        {"number": row["no"], "due_on": date.fromisoformat(row["due_on"]),
-         "principal": money(row["due"]["principal_minor"]),
-         "interest": money(row["due"]["interest_minor"]),
-         "fees": money(row["due"]["guarantee_fee_minor"] + row["due"]["service_fee_minor"]),
-         "total": money(row["due"]["total_minor"])}
-        for row in schedule
-    ]  # fmt: skip
-    return write_letter(DocumentKind.CONTRACT, language, values, {"schedule": rows})
-
-
-def lender_name(lender: Any) -> str:
-    """The name that a lender signs with."""
-    return str(lender.document.get("name", "Usance"))
-
-
-async def _name(guest: Guest, read: Reading) -> str:
-    """The borrower's name where it is known, else their id."""
-    number = guest.principal.user_id
-    kept = await read.transaction.fetchval(
-        "select details from usance.user_persons where user_id = $1", number
-    )
-    if kept is None:
-        return guest.user
-    key = await subject_key(read.transaction, read.moment.vault, number, make=False)
-    return str(json.loads(key.open("details", kept))["name"])

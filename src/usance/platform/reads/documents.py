@@ -20,6 +20,7 @@ async def agreements(transaction: asyncpg.Connection, user: str) -> list[dict[st
     return [
         {"document": print_id("ag", row["agreement_id"]), "kind": "agreement",
          "quote": print_id("qu", row["quote_id"]), "document_sha256": row["document_sha256"],
-         "accepted_at": moment_text(row["accepted_at"])}
+         "accepted_at": moment_text(row["accepted_at"]),
+         "path": f"/v1/agreements/{print_id('ag', row['agreement_id'])}/document"}
         for row in rows
     ]  # fmt: skip
