@@ -78,16 +78,21 @@ def live(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
     os.close(other)
 
 
+def service_key(home: Path) -> str:
+    """A new key of a service with the scope of control."""
+    made = subprocess.run(
+        [USANCE, "keys", "create", "--kind", "service", "--party", "desk", "--scope", "control",
+         "--home", str(home), "--json"], capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    return str(json.loads(made.stdout)["key"])
+
+
 def test_a_live_lender_knows_no_test_keys_no_clock_and_no_sandbox(
     live: tuple[Path, str], served: Served
 ) -> None:
     home, url = live
     assert not (home / "sandbox.json").exists()
-    key = subprocess.run(
-        [USANCE, "keys", "create", "--kind", "service", "--party", "desk", "--scope", "control",
-         "--home", str(home), "--json"], capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    own = json.loads(key.stdout)["key"]
+    own = service_key(home)
     assert own.startswith("usk_live_")
     with httpx.Client(base_url=url, timeout=30) as client:
 
@@ -105,7 +110,7 @@ def test_a_live_lender_knows_no_test_keys_no_clock_and_no_sandbox(
 
 
 def test_who_approves_live_has_signed_in_with_a_code(live: tuple[Path, str]) -> None:
-    _, url = live
+    home, url = live
     with httpx.Client(base_url=url, timeout=30) as client:
 
         def post(path: str, body: object, token: str = "", method: str = "POST") -> httpx.Response:
@@ -116,8 +121,18 @@ def test_who_approves_live_has_signed_in_with_a_code(live: tuple[Path, str]) -> 
 
         account = {"email": EMAIL, "password": PASSWORD}
         token = post("/v1/sessions", account).json()["token"]
-        path = "/v1/approvals/ap_00000000001/approve"
+        path = "/v1/approvals/ap_0000000ZZZZ/approve"
         assert error_of(post(path, {}, token))["code"] == "totp_needed"
+        with httpx.Client(base_url=url, timeout=30, follow_redirects=True) as browser:
+            browser.post("/console/sign-in", data=account)
+            value = {"name": "servicing.late_fee", "value": "1%", "valid_from": "2099-01-01",
+                     "source": "a notice"}  # fmt: skip
+            proposed = post("/v1/parameters", value, service_key(home))
+            assert proposed.status_code == 202, proposed.text
+            address = f"/console/control/{proposed.json()['approval']}/approve"
+            page = browser.post(address, data={"key": "1"})
+            assert page.status_code == 403
+            assert "one-time password" in page.text
         secret = post("/v1/sessions/totp", {}, token).json()["secret"]
         code = pyotp.TOTP(secret).now()
         confirmed = post("/v1/sessions/totp", {"secret": secret, "code": code}, token, "PUT")

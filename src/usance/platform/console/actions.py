@@ -78,8 +78,7 @@ async def act(visit: Visit) -> Response:
     try:
         body = _body(visit, action, given, currency)
         is_final = given.get("step") == CONFIRM
-        outcome = await visit.platform.do(
-            visit.operator.principal, action.command, body,
+        outcome = await visit.do(action.command, body,
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
     except (InvalidField, MissingField, Refused) as error:

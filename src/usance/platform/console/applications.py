@@ -64,7 +64,7 @@ async def review(visit: Visit) -> Response:
     try:
         if given.get("line"):
             body["line_minor"] = minor_of(given["line"], await _currency(visit))
-        await visit.platform.do(visit.operator.principal, "application.review", body,
+        await visit.do("application.review", body,
                                 key=given.get("key", ""))  # fmt: skip
     except PlatformError as error:
         return await one(visit, str(error), error.http_status)

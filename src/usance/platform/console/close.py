@@ -45,7 +45,7 @@ async def move(visit: Visit) -> Response:
     if command == "period.move":
         body["state"] = given.get("state", "")
     try:
-        await visit.platform.do(visit.operator.principal, command, body, key=given.get("key", ""))
+        await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await show(visit, str(error), error.http_status)
     return see(f"{HOME}/close")

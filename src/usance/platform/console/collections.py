@@ -68,7 +68,7 @@ async def act(visit: Visit) -> Response:
         command, fields = SETTINGS[step]
         _need(visit, command)
         body = {name: given.get(name, "") for name in fields}
-        await visit.platform.do(visit.operator.principal, command, body, key=key)
+        await visit.do(command, body, key=key)
     except PlatformError as error:
         if step == "strategy":
             return await strategy(visit, str(error), error.http_status, given.get("text", ""))

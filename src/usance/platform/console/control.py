@@ -77,7 +77,7 @@ async def decide(visit: Visit) -> Response:
     if command == "approval.reject":
         body["reason"] = given.get("reason", "")
     try:
-        await visit.platform.do(visit.operator.principal, command, body, key=given.get("key", ""))
+        await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await one(visit, str(error), error.http_status)
     return see(f"{HOME}/control")
@@ -97,8 +97,7 @@ async def decide_many(visit: Visit) -> Response:
             if found["command"] not in BULK:
                 raise InvalidField("is looked at by itself", where=name, fix="Open it")
             key = f"{given.get('key', '')}/{name}"[:255]
-            await visit.platform.do(visit.operator.principal, "approval.approve",
-                                    {"approval": name}, key=key)  # fmt: skip
+            await visit.do("approval.approve", {"approval": name}, key=key)
         except PlatformError as error:
             problems.append(f"{name}: {error.what}")
     if problems:
@@ -151,7 +150,7 @@ async def put_parameter(visit: Visit) -> Response:
     given = await form(visit.request)
     body = {name: given.get(name, "") for name in ("name", "value", "valid_from", "source")}
     try:
-        await visit.platform.do(visit.operator.principal, "parameter.put", body,
+        await visit.do("parameter.put", body,
                                 key=given.get("key", ""))  # fmt: skip
     except PlatformError as error:
         async with visit.platform.reading(visit.operator.principal) as read:

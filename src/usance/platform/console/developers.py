@@ -120,7 +120,7 @@ async def resend(visit: Visit) -> Response:
     """Send an event to its webhook again."""
     given = await form(visit.request)
     hook, _, name = str(visit.request.path_params["delivery"]).partition(".")
-    await visit.platform.do(visit.operator.principal, "delivery.resend",
+    await visit.do("delivery.resend",
                             {"webhook": hook, "event": name}, key=given.get("key", ""))  # fmt: skip
     return see(f"{HOME}/developers/webhooks")
 

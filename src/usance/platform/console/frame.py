@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from usance.pages.rendering import render
+from usance.platform.commands.unit_of_work import Outcome
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.security.roles import Roles
@@ -86,6 +87,18 @@ class Visit:
     def texts(self) -> Mapping[str, str]:
         """The texts in the visitor's language."""
         return texts(language_of(self.request))
+
+    async def do(
+        self, command: str, body: Mapping[str, Any], *, key: str = "", dry_run: bool = False
+    ) -> Outcome:
+        """The outcome of a command of the visitor; live, some take a one-time password."""
+        is_live = self.request.app.state.mode == "live"
+        if is_live and not self.operator.has_totp and command in Roles.load().second_factor:
+            raise Forbidden(f"{command} takes a one-time password", where=command,
+                            fix="Sign in with one")  # fmt: skip
+        return await self.platform.do(
+            self.operator.principal, command, body, key=key, dry_run=dry_run
+        )
 
     def need(self, screen: str) -> None:
         """Refuse a screen that the visitor's role does not have."""

@@ -63,7 +63,7 @@ async def put(visit: Visit) -> Response:
             deal, _ = read_deal_text(text)
             told = visit.texts["deal_read"].format(deal.name, len(deal.classes), deal.periods)
             return await show(visit, "; ".join([told, *deal.warnings]), 200, text)
-        await visit.platform.do(visit.operator.principal, "deal.put",
+        await visit.do("deal.put",
                                 {"text": text, "loans": loans}, key=given.get("key", "")
                                 )  # fmt: skip
     except PlatformError as error:

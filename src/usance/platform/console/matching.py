@@ -104,7 +104,7 @@ async def put(visit: Visit) -> Response:
         return await mandates(visit, "", 200, text, found)
     body = {"text": text, "valid_from": given.get("valid_from", "")}
     try:
-        await visit.platform.do(visit.operator.principal, "mandate.put", body,
+        await visit.do("mandate.put", body,
                                 key=given.get("key", ""))  # fmt: skip
     except PlatformError as error:
         return await mandates(visit, str(error), error.http_status, text)

@@ -134,8 +134,7 @@ async def act(visit: Visit) -> Response:
     is_final = given.get("step") == CONFIRM
     try:
         body = {IDS[kind]: _name(visit), **_body(action, given, currency)}
-        outcome = await visit.platform.do(
-            visit.operator.principal, action.command, body,
+        outcome = await visit.do(action.command, body,
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
     except PlatformError as error:
