@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,6 +123,22 @@ def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder.chmod(0o755)
     with pytest.raises(ServerError, match="belongs to somebody else"):
         module._private(folder)
+
+
+def test_programs_below_a_private_folder_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    installed = module.binary("initdb").parents[1]
+    package = installed.parent
+    copied = private / package.name / installed.name
+    shutil.copytree(installed, copied, symlinks=True)
+    for libraries in package.parent.glob(f"{package.name}.libs"):
+        (private / libraries.name).symlink_to(libraries)
+    monkeypatch.setenv(module.BINARIES, str(copied / "bin"))
+    with Embedded(tmp_path / "home") as server:
+        assert with_owner(server, "postgres", one) == 1
 
 
 def test_missing_binaries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,9 @@ _SET_PARENT_DEATH_SIGNAL, _KEEP_CAPABILITIES, _AMBIENT, _RAISE = 1, 8, 47, 2
 _PASS_FOLDERS = (1, 2)
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, from linux/capability.h."""
 _VERSION_3 = 0x20080522
+_SECURE_BITS, _NO_SETUID_FIXUP = 28, 4
+"""Without this bit `access` looks at folders as if the right to pass through them were not there,
+and PostgreSQL asks it about its own programs."""
 
 
 def become(account: str) -> None:
@@ -27,6 +30,7 @@ def become(account: str) -> None:
     is_linux = sys.platform.startswith("linux")
     if is_linux:
         libc.prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
+        libc.prctl(_SECURE_BITS, _NO_SETUID_FIXUP, 0, 0, 0)
     os.setgroups([])
     os.setgid(entry.pw_gid)
     os.setuid(entry.pw_uid)
@@ -39,9 +43,10 @@ def _raise_ambient(libc: ctypes.CDLL) -> None:
     bits = sum(1 << number for number in _PASS_FOLDERS)
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)(bits, bits, bits, 0, 0, 0)
-    if libc.capset(header, sets) == 0:
-        for number in _PASS_FOLDERS:
-            libc.prctl(_AMBIENT, _RAISE, number, 0, 0)
+    if libc.capset(header, sets) != 0:
+        sys.exit("the rights of root cannot be given up")
+    for number in _PASS_FOLDERS:
+        libc.prctl(_AMBIENT, _RAISE, number, 0, 0)
 
 
 def end_with_parent(parent: int) -> None:

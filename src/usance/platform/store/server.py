@@ -297,8 +297,12 @@ def binary(name: str) -> Path:
 def major_version() -> int:
     """The major version of the PostgreSQL programs in use."""
     command = [str(binary("initdb")), "--version"]
-    said = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
-    return int(re.search(r"(\d+)", said.stdout)[1])  # type: ignore[index]
+    said = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603
+    found = re.search(r"\d+", said.stdout)
+    if said.returncode or found is None:
+        raise ServerError(f"it does not run: {said.stderr.strip()}", where=command[0],
+                          fix=f"Mend what it says, or point {BINARIES} at another")  # fmt: skip
+    return int(found[0])
 
 
 def account() -> str:
