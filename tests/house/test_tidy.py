@@ -6,6 +6,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.house import tree
+from tests.house.small_modules import REASONS, small_modules
 from tests.house.tidy import (
     FUNCTION_LINES,
     KERNEL_LINES,
@@ -42,6 +43,20 @@ def test_no_dead_module() -> None:
     entry_points += [module for modules, _ in ROOMS.values() for module in modules.split()]
     found = [str(each) for each in dead_modules(own, readers, entry_points)]
     assert not found, "\n".join(["", *found])
+
+
+def test_small_modules_have_a_reason() -> None:
+    own = tree.sources(tree.PACKAGE, tree.ROOT / "src")
+    found = [str(each) for each in small_modules(own, REASONS)]
+    assert not found, "\n".join(["", *found])
+
+
+def test_a_small_module_and_a_reason_too_many_are_found() -> None:
+    own = [module("x = 1", "usance.loan.small"), module("x = 1\n" * 40, "usance.loan.grown"),
+           module("x = 1", "usance.loan.kept")]  # fmt: skip
+    found = small_modules(own, {"loan.grown": "a", "loan.gone": "b", "loan.kept": "c"})
+    assert sorted(each.where for each in found) == ["loan.gone", "loan.grown",
+                                                    "usance/loan/small.py:1"]  # fmt: skip
 
 
 def test_no_name_without_a_use() -> None:

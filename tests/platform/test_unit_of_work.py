@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from usance.platform.errors import (
     KeyInFlight,
     KeyMismatch,
     RefusedBefore,
+    TotpNeeded,
 )
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
@@ -73,6 +75,17 @@ def test_a_dry_run_answers_and_leaves_nothing(server: Embedded, live: str) -> No
     assert [row[-2] for row in dry.would.users] == [0]
     done = do(server, live, FIRST, REGISTER, ANNA, key="k1")  # no number and no key is used
     assert (done.answer, done.is_new) == (dry.answer, True)
+
+
+def test_who_came_without_a_one_time_password_is_refused(server: Embedded, live: str) -> None:
+    without = replace(FIRST, barred=frozenset({REGISTER}))
+    for dry_run in (True, False):
+        with pytest.raises(TotpNeeded, match="one-time password"):
+            do(server, live, without, REGISTER, ANNA, key="k1", dry_run=dry_run)
+    assert users(server, live) == 0
+    refused = "select outcome from usance.audit where command = 'user.register'"
+    assert seen(server, live, STAFF, refused) == "platform.totp_needed"
+    assert do(server, live, FIRST, REGISTER, ANNA, key="k1").is_new
 
 
 def test_whoever_lacks_the_scope_is_refused(server: Embedded, live: str) -> None:

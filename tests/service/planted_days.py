@@ -9,8 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from random import Random
 
 from usance.service.bank_files.statement import FileLine
-from usance.service.reconciliation.breaks import Leg
-from usance.service.reconciliation.matching import BreakClass
+from usance.service.reconciliation.breaks import BreakClass, Leg
 
 FEE_PPM, FEE_FIXED = 6_000, 10
 MONDAY = date(2024, 7, 1)

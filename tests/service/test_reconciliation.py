@@ -19,10 +19,10 @@ from tests.service.planted_days import (
 from usance.service.bank_files.statement import FileLine
 from usance.service.errors import BreakRefused, LineError, MatchRefused
 from usance.service.orders.payment_order import Movement, PaymentOrder, Purpose
-from usance.service.reconciliation.breaks import BreakCase, Leg
+from usance.service.reconciliation.breaks import BreakCase, BreakClass, Leg
 from usance.service.reconciliation.lines import Lines
 from usance.service.reconciliation.match_log import MatchLog
-from usance.service.reconciliation.matching import BreakClass, Matching, MatchRules, Rule
+from usance.service.reconciliation.matching import Matching, MatchRules, Rule
 from usance.service.reconciliation.reconcile import ClearingTerms, Reconciliation, reconcile
 
 TERMS = ClearingTerms("CNY", FEE_PPM, FEE_FIXED)

@@ -33,6 +33,7 @@ from usance.platform.errors import (
     ServerError as ServerError,
     SignInFailed as SignInFailed,
     StaleRead as StaleRead,
+    TotpNeeded as TotpNeeded,
     UnknownField as UnknownField,
     UnknownInput as UnknownInput,
     UnknownJob as UnknownJob,

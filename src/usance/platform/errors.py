@@ -23,7 +23,8 @@ UsanceError
     ├── WeakPassword          platform.weak_password             400
     ├── OutboundRefused       platform.outbound_refused          422
     ├── Forbidden             platform.forbidden                 403
-    │   └── AuthorityExceeded platform.authority_exceeded        403
+    │   ├── AuthorityExceeded platform.authority_exceeded        403
+    │   └── TotpNeeded        platform.totp_needed               403
     ├── RolesRefused          platform.roles                     400
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
@@ -273,6 +274,12 @@ class AuthorityExceeded(Forbidden):
     """An amount beyond the authority of a role."""
 
     code = "platform.authority_exceeded"
+
+
+class TotpNeeded(Forbidden):
+    """A command that takes a one-time password, in a live session that was opened without one."""
+
+    code = "platform.totp_needed"
 
 
 class RolesRefused(PlatformError):

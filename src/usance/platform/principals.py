@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from usance.platform.errors import AuthorityExceeded, Forbidden, UnknownPrincipal
+from usance.platform.errors import AuthorityExceeded, Forbidden, TotpNeeded, UnknownPrincipal
 
 if TYPE_CHECKING:
     import asyncpg
@@ -41,6 +41,8 @@ class Principal:
     """The person behind it; whoever proposes and approves is compared by it."""
     authority: Mapping[str, int] = field(default_factory=dict, hash=False)
     """The largest amount for commands that have a limit."""
+    barred: frozenset[str] = frozenset()
+    """Commands that take a one-time password, where it came without one."""
 
     def check_authority(self, name: str, command: object) -> None:
         """Refuse an amount beyond the authority for a command."""
@@ -62,6 +64,14 @@ class Principal:
             raise Forbidden(
                 f"{self.name} has no scope {' or '.join(scopes)}", where=self.name,
                 fix="Act as a principal that has it, or ask an administrator for it",
+            )  # fmt: skip
+
+    def check_totp(self, name: str) -> None:
+        """Refuse a command that takes a one-time password to whoever came without one."""
+        if name in self.barred:
+            raise TotpNeeded(
+                f"{name} takes a one-time password", where=name,
+                fix="Set it up by POST /v1/sessions/totp, then sign in with its code",
             )  # fmt: skip
 
 

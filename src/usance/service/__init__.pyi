@@ -221,6 +221,7 @@ from usance.service.reconciliation.bank_facts import (
 from usance.service.reconciliation.breaks import (
     Break as Break,
     BreakCase as BreakCase,
+    BreakClass as BreakClass,
     Leg as Leg,
     clearing_limit_minor as clearing_limit_minor,
 )
@@ -231,7 +232,6 @@ from usance.service.reconciliation.match_log import (
     MatchLog as MatchLog,
 )
 from usance.service.reconciliation.matching import (
-    BreakClass as BreakClass,
     MatchRules as MatchRules,
     Rule as Rule,
 )

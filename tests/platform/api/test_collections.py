@@ -269,6 +269,10 @@ def test_an_agency_works_at_its_own_desk(late: Served, browser: httpx.Client) ->
     page = browser.post("/desk/enter", data={"key": key})
     assert (page.status_code, page.url.path) == (200, "/desk")
     assert case["case"] not in page.text
+    assert 'href="/console"' not in page.text
+    spoken = {"language": "zh", "back": "/desk"}
+    assert "下一案件" in browser.post("/desk/language", data=spoken).text
+    browser.post("/desk/language", data=spoken | {"language": "en"})
     [number] = set(re.findall(r"/desk/cases/(ca_\w+)", page.text))
     page = browser.get(f"/desk/cases/{number}")
     assert page.status_code == 200, page.text

@@ -15,7 +15,6 @@ from usance.platform.api.would import told
 from usance.platform.live import Platform
 from usance.platform.principals import Principal
 from usance.platform.security.permuted_ids import PermutedIds
-from usance.platform.security.roles import Roles
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -29,9 +28,6 @@ class Call:
     principal: Principal
     address: str = ""
     session_id: int = 0
-    role: str = ""
-    has_totp: bool = False
-    is_live: bool = False
     key: str = ""
     dry_run: bool = False
     path: dict[str, str] = field(default_factory=dict)
@@ -46,8 +42,6 @@ class Call:
     async def do(self, command: str, body: Mapping[str, Any] | None = None) -> Response:
         """Do a command and answer with its outcome; a dry run adds what it would have written."""
         given = self.body if body is None else body
-        if self.session_id and self.is_live and not self.has_totp:
-            check_second_factor(command)
         outcome = await self.platform.do(
             self.principal, command, given, key=self.key, dry_run=self.dry_run
         )
@@ -69,12 +63,6 @@ def json_response(
     """A body as JSON, in UTF-8."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode(), status, dict(headers or {}), "application/json")
-
-
-def check_second_factor(command: str) -> None:
-    """Refuse what takes a one-time password to an operator who signed in without one."""
-    if command in Roles.load().second_factor:
-        raise RequestError("totp_needed", f"{command} takes a one-time password")
 
 
 def idempotency_key(text: str | None) -> str:

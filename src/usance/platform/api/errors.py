@@ -34,7 +34,6 @@ CODES = {
     "unauthenticated": (401, "Send Authorization: Bearer KEY with a key of this installation"),
     "wrong_mode": (401, "Use a key of this installation's mode: usk_test_ in a sandbox"),
     "session_needed": (403, "Sign in as an operator: POST /v1/sessions"),
-    "totp_needed": (403, "Set it up by POST /v1/sessions/totp, then sign in with its code"),
     "bad_signature": (401, "Sign t.METHOD.path?query.body with your secret, within five minutes"),
     "idempotency_key_missing": (400, "Send Idempotency-Key with 1 to 255 visible characters"),
     "idempotency_key_invalid": (400, "Use 1 to 255 visible ASCII characters"),

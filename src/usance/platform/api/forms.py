@@ -12,7 +12,6 @@ from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Any, get_type_hints
 
-from usance.platform.api.examples import EXAMPLES
 from usance.platform.api.parameters import PATH_IDS, id_schema
 
 _SIMPLE: dict[Any, dict[str, Any]] = {
@@ -24,6 +23,16 @@ _SIMPLE: dict[Any, dict[str, Any]] = {
     Mapping: {"type": "object"},
     tuple: {"type": "array"},
 }
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "RegisterUser": {"client_ref": "anna", "region": 3, "kind": "consumer"},
+    "SetPerson": {"name": "Ada Lin", "national_id": "11010519491231002X",
+                  "phone": "+8613800000000", "email": "ada@example.org"},
+    "AddAccount": {"bank": "sandbox bank", "number": "6222020000000001", "holder": "Ada Lin",
+                   "debit": False},
+    "GiveConsent": {"purpose": "credit_check", "text_version": "2024-01", "granted": True},
+}  # fmt: skip
+"""Examples of bodies, by the command that takes them; a test sends each of them."""
 
 
 def schema_of(command: type, without: Iterable[str] = ()) -> dict[str, Any]:

@@ -81,15 +81,12 @@ async def _admitted(request: Request, access: Access) -> Call:
     call = Call(platform, state["request_id"], NOBODY, address)
     if access.is_public:
         return call
-    mode = request.app.state.mode
-    call.is_live = mode == "live"
-    token = _token(request, mode)
+    token = _token(request, request.app.state.mode)
     pool = await platform.database.pool()
     async with pool.acquire() as connection:
         if token.startswith(SESSION_PREFIX):
             operator = await owner_of_session(connection, token)
             call.principal, call.session_id = operator.principal, operator.session_id
-            call.role, call.has_totp = operator.role, operator.has_totp
         else:
             call.principal, wait = await owner_of_key(connection, token)
             if wait:

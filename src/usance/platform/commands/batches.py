@@ -58,7 +58,7 @@ class BatchQueue:
         """Do a command with whatever else waits."""
         assert work.spec.many is not None, "only commands with a form for many are queued"
         try:
-            work.principal.need(*work.spec.scopes, work.spec.name)
+            work.spec.admit(work.principal)
             work.principal.check_authority(work.spec.name, work.command)
             user_id = work.spec.many.user_of(work.command)
         except UsanceError:

@@ -163,6 +163,11 @@ class Spec:
     many: Many | None = None
     """The same for several at once, of different users, where such commands are batched."""
 
+    def admit(self, principal: Principal) -> None:
+        """Refuse whoever has none of its scopes, or came without the password that it takes."""
+        principal.need(*self.scopes, self.name)
+        principal.check_totp(self.name)
+
 
 def content_hash(command: Any, vault: Vault | None = None) -> bytes:
     """A hash of what a command says, whatever the order of its fields; keyed, where keys are."""

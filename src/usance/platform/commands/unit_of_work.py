@@ -112,7 +112,7 @@ async def execute(
 async def do(work: Work) -> Outcome:
     """Do one command by itself."""
     try:
-        work.principal.need(*work.spec.scopes, work.spec.name)
+        work.spec.admit(work.principal)
         work.principal.check_authority(work.spec.name, work.command)
         return await _until_settled(work)
     except RefusedBefore:

@@ -17,39 +17,25 @@ from starlette.routing import BaseRoute, Route
 from usance.base.errors import UsanceError
 from usance.platform.console.amounts import printed
 from usance.platform.console.case_desk import CaseDesk
-from usance.platform.console.frame import form, html, language_of, see, texts
-from usance.platform.errors import PlatformError, UnknownPrincipal
-from usance.platform.live import Platform
+from usance.platform.console.frame import DESK, form, html
+from usance.platform.console.key_entrance import KeyEntrance, KeyVisit
+from usance.platform.errors import PlatformError
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads import case_results
 from usance.platform.reads import cases as reads
-from usance.platform.security.keys import owner_of_key
-from usance.platform.security.permuted_ids import ids_of_party
 
-DESK = "/desk"
-COOKIE = "usance_agency"
+ENTRANCE = KeyEntrance(PrincipalKind.AGENCY, DESK, "usance_agency", "agency_desk")
 CASES = 200
 
 
 @dataclass(frozen=True)
-class AgencyVisit:
+class AgencyVisit(KeyVisit):
     """One request of an agency."""
-
-    request: Request
-    principal: Principal
-
-    @property
-    def platform(self) -> Platform:
-        """The platform that the request came to."""
-        platform: Platform = self.request.app.state.platform
-        return platform
 
     @property
     def desk(self) -> CaseDesk:
         """The desk at which the agency works its cases."""
-        who, vault = self.principal, self.platform.services.keys
-        ids = ids_of_party(vault, who.kind, who.party or who.principal_id)
-        return CaseDesk(self.platform, who, DESK, ids)
+        return CaseDesk(self.platform, self.principal, DESK, self.ids)
 
 
 Answer = Callable[[AgencyVisit], Awaitable[Response]]
@@ -60,64 +46,22 @@ def routes() -> list[BaseRoute]:
     return [
         Route(DESK, _guarded(show), methods=["GET"]),
         Route(DESK, _guarded(work), methods=["POST"]),
-        Route(f"{DESK}/enter", entrance, methods=["GET"]),
-        Route(f"{DESK}/enter", enter, methods=["POST"]),
-        Route(f"{DESK}/leave", leave, methods=["POST"]),
         Route(f"{DESK}/cases/{{case}}", _guarded(case), methods=["GET"]),
         Route(f"{DESK}/cases/{{case}}", _guarded(work), methods=["POST"]),
+        *ENTRANCE.routes(),
     ]
 
 
 def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
-    async def guarded(request: Request) -> Response:
-        principal = await _owner(request, request.cookies.get(COOKIE, ""))
-        if principal is None:
-            return see(f"{DESK}/enter")
+    async def guarded(request: Request, principal: Principal) -> Response:
+        visit = AgencyVisit(request, principal)
         try:
-            return await page(AgencyVisit(request, principal))
+            return await page(visit)
         except UsanceError as error:
-            own = texts(language_of(request))
-            return html(request, "message", own["agency_desk"], error.http_status,
+            return html(request, "message", visit.texts["agency_desk"], error.http_status,
                         text=str(error))  # fmt: skip
 
-    return guarded
-
-
-async def _owner(request: Request, key: str) -> Principal | None:
-    """The agency of a key; nobody else has this desk."""
-    pool = await request.app.state.platform.database.pool()
-    try:
-        async with pool.acquire() as connection:
-            principal, _ = await owner_of_key(connection, key)
-    except UnknownPrincipal:
-        return None
-    return principal if principal.kind is PrincipalKind.AGENCY else None
-
-
-async def entrance(request: Request) -> Response:
-    """The form to enter with a key."""
-    title = texts(language_of(request))["agency_desk"]
-    return html(request, "portal_enter", title, failed=False, enter_at=DESK)
-
-
-async def enter(request: Request) -> Response:
-    """Let an agency in; the cookie that carries its key is out of reach of scripts."""
-    key = (await form(request)).get("key", "").strip()
-    if await _owner(request, key) is None:
-        title = texts(language_of(request))["agency_desk"]
-        return html(request, "portal_enter", title, 401, failed=True, enter_at=DESK)
-    response = see(DESK)
-    response.set_cookie(COOKIE, key, path=DESK, httponly=True, samesite="strict",
-                        secure=request.url.scheme == "https")  # fmt: skip
-    return response
-
-
-async def leave(request: Request) -> Response:
-    """Forget the key."""
-    await form(request)
-    response = see(f"{DESK}/enter")
-    response.delete_cookie(COOKIE, path=DESK)
-    return response
+    return ENTRANCE.guarded(guarded)
 
 
 async def show(visit: AgencyVisit) -> Response:
@@ -142,7 +86,7 @@ async def case(visit: AgencyVisit, error: str = "", status: int = 200) -> Respon
     number = visit.request.path_params["case"]
     values = await visit.desk.page_of(number)
     may = {"next": True, "contact": True, "promise": True, "stop": False, "plan": False}
-    title = f"{texts(language_of(visit.request))['case']} {number}"
+    title = f"{visit.texts['case']} {number}"
     return html(visit.request, "case", title, status, may=may, error=error, borrower="",
                 loan_at="", letters="", done=visit.request.query_params.get("done", ""),
                 **values)  # fmt: skip

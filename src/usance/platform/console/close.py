@@ -12,7 +12,7 @@ from usance.platform.console.developers import job_rows
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import PlatformError
 from usance.platform.jobs import queue
-from usance.platform.reads.periods import periods
+from usance.platform.reads.ledger import periods
 
 
 async def show(visit: Visit, error: str = "", status: int = 200) -> Response:

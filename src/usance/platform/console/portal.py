@@ -22,11 +22,10 @@ from usance.pages.charts import columns
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import PORTAL, form, html, language_of, see, texts
 from usance.platform.console.funding import report_values
+from usance.platform.console.key_entrance import KeyEntrance, KeyVisit
 from usance.platform.console.lists import FORMATS, file_of
 from usance.platform.console.portal_settlements import batch, batch_file, settlements
-from usance.platform.console.sign_in import speak
-from usance.platform.errors import InvalidField, NotFound, PlatformError, UnknownPrincipal
-from usance.platform.live import Platform
+from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.deals import deal_answer, report
 from usance.platform.reads.deals import deals as deals_of
@@ -35,11 +34,9 @@ from usance.platform.reads.mandate_tester import tried
 from usance.platform.reads.portfolio import loans_of_sources, own_sources, vintages_of
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import access_reads
-from usance.platform.security.keys import owner_of_key
-from usance.platform.security.permuted_ids import PermutedIds
 from usance.platform.user_record import read_id
 
-COOKIE = "usance_institution"
+ENTRANCE = KeyEntrance(PrincipalKind.INSTITUTION, PORTAL, "usance_institution", "portal")
 LOANS = 50
 """Loans of a page."""
 FIELD = "offer."
@@ -50,28 +47,8 @@ PARTS = (("offers", PORTAL), ("mandates", f"{PORTAL}/mandates"),
 
 
 @dataclass(frozen=True)
-class Guest:
+class Guest(KeyVisit):
     """One request of an institution."""
-
-    request: Request
-    principal: Principal
-
-    @property
-    def platform(self) -> Platform:
-        """The platform that the request came to."""
-        platform: Platform = self.request.app.state.platform
-        return platform
-
-    @property
-    def ids(self) -> PermutedIds:
-        """Ids as the institution sees them."""
-        who = self.principal
-        return PermutedIds(self.platform.services.keys.key_for(f"ids of {who.kind} {who.party}"))
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts in the visitor's language."""
-        return texts(language_of(self.request))
 
     async def page(self, template: str, title: str, status: int = 200, **values: Any) -> Response:
         """A page of the portal."""
@@ -96,18 +73,12 @@ def routes() -> list[BaseRoute]:
         Route(f"{PORTAL}/settlements/{{settlement}}", _guarded(batch), methods=["GET"]),
         Route(f"{PORTAL}/settlements/{{settlement}}/file", _guarded(batch_file), methods=["GET"]),
         Route(f"{PORTAL}/keys", _guarded(keys), methods=["GET"]),
-        Route(f"{PORTAL}/enter", entrance, methods=["GET"]),
-        Route(f"{PORTAL}/enter", enter, methods=["POST"]),
-        Route(f"{PORTAL}/leave", leave, methods=["POST"]),
-        Route(f"{PORTAL}/language", speak, methods=["POST"]),
+        *ENTRANCE.routes(),
     ]
 
 
 def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
-    async def guarded(request: Request) -> Response:
-        principal = await _owner(request, request.cookies.get(COOKIE, ""))
-        if principal is None:
-            return see(f"{PORTAL}/enter")
+    async def guarded(request: Request, principal: Principal) -> Response:
         guest = Guest(request, principal)
         try:
             return await page(guest)
@@ -117,43 +88,7 @@ def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
             return await guest.page("message", guest.texts["portal"], error.http_status,
                                     text=str(error))  # fmt: skip
 
-    return guarded
-
-
-async def _owner(request: Request, key: str) -> Principal | None:
-    """The institution of a key; nobody else has a portal."""
-    pool = await request.app.state.platform.database.pool()
-    try:
-        async with pool.acquire() as connection:
-            principal, _ = await owner_of_key(connection, key)
-    except UnknownPrincipal:
-        return None
-    return principal if principal.kind is PrincipalKind.INSTITUTION else None
-
-
-async def entrance(request: Request) -> Response:
-    """The form to enter with a key."""
-    return html(request, "portal_enter", texts(language_of(request))["portal"], failed=False)
-
-
-async def enter(request: Request) -> Response:
-    """Let an institution in; the cookie that carries its key is out of reach of scripts."""
-    key = (await form(request)).get("key", "").strip()
-    if await _owner(request, key) is None:
-        title = texts(language_of(request))["portal"]
-        return html(request, "portal_enter", title, 401, failed=True)
-    response = see(PORTAL)
-    response.set_cookie(COOKIE, key, path=PORTAL, httponly=True, samesite="strict",
-                        secure=request.url.scheme == "https")  # fmt: skip
-    return response
-
-
-async def leave(request: Request) -> Response:
-    """Forget the key."""
-    await form(request)
-    response = see(f"{PORTAL}/enter")
-    response.delete_cookie(COOKIE, path=PORTAL)
-    return response
+    return ENTRANCE.guarded(guarded)
 
 
 async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) -> Response:

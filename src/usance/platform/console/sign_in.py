@@ -1,4 +1,4 @@
-"""The door of the console: sign in, sign out, change the language."""
+"""The sign-in page of the console: sign in, sign out, change the language."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from usance.platform.console.frame import (
     COOKIE,
+    DESK,
     HOME,
     LANGUAGE_COOKIE,
     LANGUAGES,
@@ -73,7 +74,7 @@ async def speak(request: Request) -> Response:
     """Take another language, and go back to where one was."""
     given = await form(request)
     language, back = given.get("language", ""), given.get("back", "")
-    if language not in LANGUAGES or not back.startswith((HOME, PORTAL, MINE)):
+    if language not in LANGUAGES or not back.startswith((HOME, PORTAL, MINE, DESK)):
         raise Forbidden("no language or page of ours", where="language", fix="Use the button")
     response = see(back)
     response.set_cookie(LANGUAGE_COOKIE, language, max_age=YEAR_SECONDS, path="/", samesite="lax")

@@ -1,4 +1,4 @@
-"""The ledger as it is answered: journals, balances and the trial balance, by query."""
+"""The ledger as it is answered: journals, balances, the trial balance and periods, by query."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Basis
+from usance.base.dates import format_month
 from usance.base.ids import print_id
 from usance.books.chart import load_chart
+from usance.platform.commands.periods import PERIOD_STATES
 from usance.platform.reads.shapes import moment_text
 from usance.platform.user_record import not_found
 
@@ -16,14 +18,7 @@ if TYPE_CHECKING:
 
     import asyncpg
 
-
-def period_text(period: int) -> str:
-    """A month as people write it.
-
-    >>> period_text(653)
-    '2024-06'
-    """
-    return f"{1970 + period // 12}-{period % 12 + 1:02d}"
+MAX_PERIODS = 36
 
 
 def account_name(number: int) -> str:
@@ -58,7 +53,7 @@ def _journal(row: Mapping[str, Any]) -> dict[str, Any]:
         "journal": print_id("jr", row["journal_id"]),
         "loan": print_id("ln", row["loan_id"]) if row["loan_id"] else None,
         "effective_on": row["effective_on"].isoformat(), "booked_at": moment_text(row["booked_at"]),
-        "period": period_text(row["period"]), "lines": [],
+        "period": format_month(row["period"]), "lines": [],
     }  # fmt: skip
 
 
@@ -111,3 +106,15 @@ async def trial_balance(
         "debits_minor": sum(row["debits_minor"] for row in rows),
         "credits_minor": sum(row["credits_minor"] for row in rows),
     }  # fmt: skip
+
+
+async def periods(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
+    """Periods with their state and the moment their knowledge was fixed, newest first."""
+    rows = await transaction.fetch(
+        "select * from usance.periods order by period desc limit $1", MAX_PERIODS
+    )
+    return [
+        {"period": format_month(row["period"]), "state": PERIOD_STATES[row["state"]],
+         "known_at": moment_text(row["known_at"]) if row["known_at"] else None}
+        for row in rows
+    ]  # fmt: skip

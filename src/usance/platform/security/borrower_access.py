@@ -78,15 +78,7 @@ async def send_code(
     if not is_sandbox:
         raise NoMessages("nobody carries messages", where="phone",
                          fix="Come in by the link of your app")  # fmt: skip
-    index = phone_index(vault, phone)
-    code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
-    is_noted = await connection.fetchval(
-        "select usance.add_code($1, $2, $3, $4, $5)",
-        index, purpose, _code_hash(vault, index, purpose, code), address, CODE_LASTS,
-    )  # fmt: skip
-    if not is_noted:
-        raise TooManyCodes("too many codes were asked for", where="phone", fix="Try in an hour")
-    return code
+    return await step_up_code(connection, vault, phone_index(vault, phone), purpose, address)
 
 
 async def enter_code(

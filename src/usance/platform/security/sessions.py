@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.platform.errors import InvalidField, SignInFailed, UnknownPrincipal
+from usance.platform.lender import LIVE
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.security.keys import SESSION_PREFIX, hash_of
 from usance.platform.security.passwords import check_password, hasher, is_right, nobodys
@@ -123,16 +124,19 @@ async def set_totp(
 async def owner_of_session(connection: asyncpg.Connection, token: str) -> Operator:
     """The operator of a session that is still open."""
     row = await connection.fetchrow(
-        "select (owner).*, session_id, role, has_totp from usance.session_owner($1, $2)",
+        "select (owner).*, session_id, role, has_totp, (select mode from usance.installation) mode "
+        "from usance.session_owner($1, $2)",
         hash_of(token), IDLE,
     )  # fmt: skip
     if row["principal_id"] is None or row["role"] is None:  # a borrower's is none of an operator's
         raise UnknownPrincipal("this session has ended", fix="Sign in again: POST /v1/sessions")
+    roles, role = Roles.load(), row["role"]
+    needs_totp = row["mode"] == LIVE and not row["has_totp"]
     principal = Principal(
-        row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0,
-        Roles.load().commands(row["role"]), row["human"], Roles.load().authority(row["role"]),
+        row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0, roles.commands(role),
+        row["human"], roles.authority(role), roles.second_factor if needs_totp else frozenset(),
     )  # fmt: skip
-    return Operator(principal, row["session_id"], row["role"], row["has_totp"])
+    return Operator(principal, row["session_id"], role, row["has_totp"])
 
 
 async def end_session(

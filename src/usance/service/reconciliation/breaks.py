@@ -23,7 +23,20 @@ from typing import NamedTuple
 
 from usance.base.parameters import Parameters
 from usance.service.errors import BreakRefused
-from usance.service.reconciliation.matching import BreakClass
+
+
+class BreakClass(Enum):
+    """The kind of a difference between two views."""
+
+    MISSING_WITH_US = "missing_with_us"
+    MISSING_WITH_THEM = "missing_with_them"
+    AMOUNT = "amount"
+    DAY = "day"
+    DUPLICATE = "duplicate"
+    WRONG_LOAN = "wrong_loan"
+    FEE = "fee"
+    UNKNOWN = "unknown"
+    """Nothing says whose it is."""
 
 
 class Leg(Enum):

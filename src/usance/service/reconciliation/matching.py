@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from usance.base.arrays import I8, I32, I64, Bools
 from usance.service.errors import LineError
+from usance.service.reconciliation.breaks import BreakClass
 from usance.service.reconciliation.pairing import pair_by_key, row_codes, sums_by
 
 
@@ -28,20 +29,6 @@ class Rule(IntEnum):
     BATCH_SUM = 3
     ONE_TO_MANY = 4
     TOLERANCE = 5
-
-
-class BreakClass(Enum):
-    """The kind of a difference between two views."""
-
-    MISSING_WITH_US = "missing_with_us"
-    MISSING_WITH_THEM = "missing_with_them"
-    AMOUNT = "amount"
-    DAY = "day"
-    DUPLICATE = "duplicate"
-    WRONG_LOAN = "wrong_loan"
-    FEE = "fee"
-    UNKNOWN = "unknown"
-    """Nothing says whose it is."""
 
 
 class Side(NamedTuple):

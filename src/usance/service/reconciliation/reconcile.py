@@ -44,10 +44,9 @@ from usance.base.calendars import Calendar
 from usance.base.dates import from_day, to_day
 from usance.base.parameters import Parameters
 from usance.service.errors import LineError
-from usance.service.reconciliation.breaks import Break, Leg
+from usance.service.reconciliation.breaks import Break, BreakClass, Leg
 from usance.service.reconciliation.lines import Lines
 from usance.service.reconciliation.matching import (
-    BreakClass,
     Matching,
     MatchRules,
     Side,

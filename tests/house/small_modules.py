@@ -1,0 +1,56 @@
+"""Modules under 40 lines, each with the reason it is not part of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tests.house.tidy import Finding, Source
+
+MIN_LINES = 40
+
+REASONS = {
+    "acquire.errors": "the room's error tree",
+    "base.ageing": "one home of the buckets, for rooms that need no compiler",
+    "base.ageing_kernel": "compiled: `ageing` is read by commands that start without a compiler",
+    "base.arrays": "types that two hundred modules name",
+    "base.digest_kernel": "compiled: `digest` loads it for long columns only",
+    "base.draws_kernel": "compiled: `draws` gives the same bits one at a time without it",
+    "base.refusals": "the packing that kernels and their callers share",
+    "base.tables": "all tables by name; their declarations fill two modules",
+    "conform.errors": "the room's error tree",
+    "fund.sample": "deals that examples of all the room's modules begin with",
+    "loan.bounds": "numbers that exact form, kernel and documents share; it imports nothing",
+    "loan.kernel.refusals": "codes alone: naming one does not load the kernel",
+    "measure.errors": "the room's error tree",
+    "measure.publication": "writing of results; measuring itself writes nothing",
+    "pages.errors": "the room's error tree",
+    "pages.reports.investor_report": "one report, one module, as each report has",
+    "pages.server": "the one place of the room that listens on the network",
+    "platform.console.amounts": "amounts as people read and type them, for every screen",
+    "platform.dated_values": "read by the lender and by the command that sets a value",
+    "platform.ledger.seals": "sealing and its check; heads are signed by another module",
+    "platform.reads.configuration": "one read, one module: queries stay out of routes and screens",
+    "platform.reads.documents": "one read, one module: queries stay out of routes and screens",
+    "platform.reads.shapes": "forms that all answers share",
+    "platform.reads.today": "one read, one module: queries stay out of routes and screens",
+    "platform.security.phones": "one index of phones for registration and for signing in",
+    "platform.security.totp": "one-time passwords without a database, for any moment",
+    "platform.store.home": "the database of a home for the terminal, without the platform",
+    "service.collections.scripts": "words of contacts, for the desk that sends them and for pages",
+    "world.streams": "numbers that are only ever appended to",
+}
+"""By name below `usance`."""
+
+
+def small_modules(sources: Iterable[Source], reasons: Mapping[str, str]) -> Iterator[Finding]:
+    """Small modules without a reason, and reasons whose module has grown or is gone."""
+    small = {
+        source.module.partition(".")[2]: source.path
+        for source in sources
+        if not source.path.endswith("__init__.py") and len(source.text.splitlines()) < MIN_LINES
+    }
+    for name, path in small.items():
+        if not reasons.get(name):
+            yield Finding(f"{path}:1", "join it with the module that imports it, or say why not")
+    for name in reasons.keys() - small.keys():
+        yield Finding(name, "is no small module any more: take its reason out")
