@@ -27,7 +27,7 @@ from usance.books.closed_books import ClosedBooks
 from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
-from usance.books.statements.ifrs_reconciliation import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES
 from usance.loan import CONVENTIONS, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
 from usance.loan.stored_rows import view_values
@@ -148,10 +148,9 @@ def books(folder: Path) -> None:
     for statement, line in SHOWN:
         show(line, [number(each[statement, line], "CNY") for each in figures])
     print(f"\n  Net income of {QUARTERS[1]}, from US GAAP to IFRS:\n")
-    show("", ["us_gaap", "ecl", "eir", "sbc", "guarantee", "ifrs"], width=0)
-    profit = [figures[1][f"ifrs_reconciliation_operations:{each}", "Net income"]
-              for each in COLUMNS]  # fmt: skip
-    show("", [number(each, "CNY") for each in profit], width=0)
+    for column, name in COLUMN_NAMES.items():
+        profit = figures[1][f"ifrs_reconciliation_operations:{column}", "Net income"]
+        show(name, [number(profit, "CNY")])
 
     say("10. A loan repaid early: what its last close posted (usance books loan ln_00000000G01).")
     journal = loan_journal(book, owned_id(1, 1))

@@ -13,13 +13,14 @@ import pytest
 from tests.cli.answers import Answer, Usance
 from usance.base.book import Book
 from usance.books.close.checklist import close
-from usance.books.close.closes import effective_closes
-from usance.books.commands import _print_matrix
+from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.exports import trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
+from usance.books.presentation import MAX_VINTAGES, print_losses, print_statements
 from usance.books.sample import LOANS, sample_book
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES
 from usance.books.statements.primary import Row
 
 CLOSED = ("2023Q4", "2024Q1")
@@ -130,9 +131,13 @@ def test_statements(usance: Usance, book: Path) -> None:
     matrix = [rows[f"ifrs_reconciliation_operations:{each}", "Net income"] for each in columns]
     assert sum(matrix[:-1]) == matrix[-1] != matrix[0]
     shown = usance(f"books statements 2024Q1 --book {book.name}").out
-    heading = next(line for line in shown.splitlines() if "us_gaap" in line)
-    assert heading.split() == ["us_gaap", "ecl", "eir", "sbc", "guarantee", "ifrs"]
-    assert sum(line.startswith("  Net income  ") for line in shown.splitlines()) == 3
+    heading = next(line for line in shown.splitlines() if "US GAAP  " in line)
+    assert re.split(r"  +", heading.strip()) == ["Statement of operations", *COLUMN_NAMES.values()]
+    assert sum(line.startswith(" Net income  ") for line in shown.splitlines()) == 3
+    assert "_" not in shown
+    lines = [line.split("  ")[0].strip() for line in shown.splitlines()]
+    for total in ("TOTAL ASSETS", "TOTAL LIABILITIES"):  # each right below its own lines
+        assert lines[lines.index(total) - 1].startswith("Total non-current")
 
 
 def test_lines_of_one_name_are_printed_under_their_own_totals(
@@ -147,8 +152,8 @@ def test_lines_of_one_name_are_printed_under_their_own_totals(
         for name in names
         for parent, minor in (("Credit driven services", 100), ("Platform services", 200))
     ]
-    _print_matrix(rows, "CNY")
-    lines = [line.split()[3] for line in capsys.readouterr().out.splitlines()[1:]]
+    print_statements(rows, "CNY")
+    lines = [line.split()[3] for line in capsys.readouterr().out.splitlines()[3:]]
     assert lines == ["1.00", "2.00"]
 
 
@@ -160,7 +165,7 @@ def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:
     for roll in rolls.values():
         assert roll["opening_minor"] + sum(roll["movements"].values()) == roll["closing_minor"]
     shown = usance(f"books roll-forwards 2024Q1 --book {book.name}").out
-    assert "Guarantee liabilities-stand ready\n  opening" in shown
+    assert re.search(r"Guarantee liabilities-stand ready +CNY\n opening +508\.80\n", shown)
 
 
 def test_losses_are_split_by_new_volume_and_true_up(usance: Usance, book: Path) -> None:
@@ -170,7 +175,28 @@ def test_losses_are_split_by_new_volume_and_true_up(usance: Usance, book: Path) 
     moved = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").data["roll_forwards"]
     provision = next(roll for roll in moved if roll["name"] == "Guarantee liabilities-contingent")
     assert sum(split.values()) == provision["movements"]["provision"]
-    assert usance(f"books losses 2024Q1 --book {book.name}").code == 0
+    shown = usance(f"books losses 2024Q1 --book {book.name}").out
+    assert re.search(r" payouts to come +[\d.-]+ +[\d.-]+\n", shown)
+
+
+def test_estimates_are_told_beside_what_became_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    vintage = {"claim": "payout", "segment": 1, "age": 3, "cohort": "2024-01"}
+    told = [
+        {**vintage, "close_no": CloseRef.parse(f"2024-{month:02}.1").close_no,
+         "expected_ppb": 10_000_000 * month, "actual_ppb": 0, "missed_ppb": -10_000_000 * month}
+        for month in range(2, 13)
+    ]  # fmt: skip
+    told += [
+        {**vintage, "cohort": f"2023-{month:02}", "close_no": CloseRef.parse("2024-12.2").close_no,
+         "expected_ppb": 0, "actual_ppb": rate, "missed_ppb": rate}
+        for month in range(1, 13) for rate in (0, 90_000_000)
+    ]  # fmt: skip
+    print_losses({"back_test": told}, "CNY")
+    shown = capsys.readouterr().out
+    assert shown.count("payout") == MAX_VINTAGES
+    assert "capital heavy, instalment  2024-01  2024-12.1" in shown
+    assert "2024-02.1" not in shown  # of 23 that moved, those that missed least are left out
+    assert "the 20 that missed most of 23" in shown
 
 
 def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:

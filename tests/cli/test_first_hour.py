@@ -145,4 +145,5 @@ def test_notes_are_numbers_and_say_their_period(usance: Usance) -> None:
     assert values
     assert all(isinstance(value, (int, float)) for value in values)
     shown = usance("books notes 2024Q2 --book book").out
-    assert "changes_in_equity" in shown or "equity" in shown
+    assert "Changes in equity" in shown
+    assert "_" not in shown

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 
+from tests.match.mandates import document, mandates, source
 from usance.base.column_files import ColumnNames
 from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.match.errors import NotFound
 from usance.match.mandates.mandate import Mandates
 from usance.match.own_requests import write_own_requests
-from usance.match.router.requests import Requests, read_requests
+from usance.match.router.explanation import explain_files
+from usance.match.router.requests import Requests, loan_refs, read_requests
+from usance.match.router.router import route
+from usance.match.router.routing_table import write_routing
+from usance.match.router.state import ENGINE
 
 HEADER = "when,no,who,product,amount,months,rate,grade,region\n"
 NAMES = ColumnNames({"requested_at": "when", "loan": "no", "borrower": "who"})
@@ -50,3 +58,21 @@ def test_order_numbers_and_units(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
     with pytest.raises(UsanceError, match=message):
         stream(tmp_path, rows)
+
+
+def test_own_names_are_taken_and_told(tmp_path: Path) -> None:
+    book = mandates(source(), top="period: {from: 2024-06-01, to: 2024-06-30}\n")
+    rows = "".join(f"2024-06-03T1{no}:00,K-{9 - no},u{no},instalment,5000,12,24%,3,1\n"
+                   for no in range(4))  # fmt: skip
+    stream(tmp_path, rows)
+    file, policy = tmp_path / "STREAM.csv", tmp_path / "m.yaml"
+    policy.write_text(document(source(), top="period: {from: 2024-06-01, to: 2024-06-30}\n"))
+    told = explain_files(file, policy, None, "K-8", 0, 0, seed=1)
+    assert (told["loan_ref"], told["loan"]) == ("K-8", print_id("ln", 2 * 16384 + 1))
+    assert explain_files(file, policy, None, told["loan"], 0, 0, seed=1) == told
+    with pytest.raises(NotFound, match=r"K-1 is not in this stream\. Give the loan_ref"):
+        explain_files(file, policy, None, "K-1", 0, 0, seed=1)
+    routed = route(read_requests(file, book), book, ENGINE)
+    write_routing(tmp_path / "routing.csv", routed, loan_refs(file, book))
+    with (tmp_path / "routing.csv").open(encoding="utf-8") as lines:
+        assert [row["loan_ref"] for row in csv.DictReader(lines)] == ["K-9", "K-8", "K-7", "K-6"]

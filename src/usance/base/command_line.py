@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -186,8 +186,8 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
         print_line(f"{name:<{width}}  {value}".rstrip())
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people, right-aligned.
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0) -> None:
+    """A table for people, right-aligned but for the first `left` columns.
 
     A pipe gets it as it is. A terminal gets pieces that fit its width, each beginning with the
     first column, and a pager if they are longer than its height.
@@ -196,13 +196,13 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     terminal = Console() if sys.stdout.isatty() else None
     if terminal is None or getattr(sys.stdout, "is_wide", False):
-        lines = _table_lines(headings, rows)
+        lines = _table_lines(headings, rows, left)
     else:
         pieces = column_pieces(headings, rows, terminal.width)
         lines = []
         for piece in pieces:
             part = [[row[at] for at in piece] for row in rows]
-            lines += ["", *_table_lines([headings[at] for at in piece], part)]
+            lines += ["", *_table_lines([headings[at] for at in piece], part, left)]
         lines = lines[1:]
     if terminal is not None and len(lines) >= terminal.height:
         from pydoc import pager
@@ -237,15 +237,16 @@ def column_pieces(
     return pieces
 
 
-def _table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
     from io import StringIO
 
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None)
-    for heading in headings:
-        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
+    for at, heading in enumerate(headings):
+        side: Literal["left", "right"] = "left" if at < left else "right"
+        table.add_column(heading, justify=side, vertical="bottom", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     plain = StringIO()

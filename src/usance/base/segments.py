@@ -2,8 +2,8 @@
 
 A segment is a funding model and a product; a cell is a segment and a funding source.
 
->>> segment_code(3, 1), segment_model(25).label
-(25, 'ice')
+>>> segment_code(3, 1), segment_model(25).label, segment_product(25).label
+(25, 'ice', 'instalment')
 >>> import numpy as np
 >>> key = cell_key(np.array([3]), np.array([1]), np.array([7]))
 >>> [part.tolist() for part in cell_parts(key)]
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64
-from usance.base.codes import FundingModel
+from usance.base.codes import FundingModel, Product
 
 _PRODUCTS = 8
 _MODEL_SHIFT, _PRODUCT_SHIFT, _LOW = 32, 16, 0xFFFF
@@ -38,6 +38,11 @@ def segment_codes(loans: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 def segment_model(segment: int) -> FundingModel:
     """The funding model of a segment."""
     return FundingModel(segment // _PRODUCTS)
+
+
+def segment_product(segment: int) -> Product:
+    """The product of a segment."""
+    return Product(segment % _PRODUCTS)
 
 
 def cell_key(model: NDArray[Any], product: NDArray[Any], source: NDArray[Any]) -> I64:

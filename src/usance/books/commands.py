@@ -20,7 +20,7 @@ from usance.base.command_line import (
 )
 
 if TYPE_CHECKING:
-    from usance.books.statements.primary import Row
+    pass
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -230,21 +230,14 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
     from usance.base.book import Book
     from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
+    from usance.books.presentation import print_statements
 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rows, currency = closed.statements(), closed.currency
     if as_json:
         print_answer({"currency": currency, "rows": [_as_dict(row) for row in rows]})
         return
-    for statement, lines in _by_statement(rows).items():
-        print_line()
-        print_line(f"{statement} ({lines[0].period})")
-        if len({row.statement for row in lines}) > 1:
-            _print_matrix(lines, currency)
-            continue
-        for row in lines:
-            if row.amount_minor or row.is_total:
-                print_line(f"  {row.line:<72} {number(row.amount_minor, currency):>20}")
+    print_statements(rows, currency)
 
 
 @app.command()
@@ -253,45 +246,14 @@ def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False
     from usance.base.book import Book
     from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
-    from usance.books.statements.notes import ShareRow
+    from usance.books.presentation import print_notes
 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rows = closed.notes()
     if as_json:
         print_answer({"currency": closed.currency, "rows": [_as_dict(row) for row in rows]})
         return
-    for row in rows:
-        shown = (
-            f"{row.value:,}"
-            if isinstance(row, ShareRow)
-            else number(row.amount_minor, closed.currency)
-        )
-        label = f"{row.statement} ({row.period})" if row.period != period else row.statement
-        print_line(f"  {label:<42} {row.parent:<28} {row.line:<40} {shown:>20}")
-
-
-def _by_statement(rows: list[Row]) -> dict[str, list[Row]]:
-    """Rows by statement; the columns of a reconciliation are one."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.statement.partition(":")[0], []).append(row)
-    return found
-
-
-def _print_matrix(rows: list[Row], currency: str) -> None:
-    """A reconciliation: a line a row, a column from US GAAP over each tag to IFRS."""
-    from usance.books.statements.ifrs_reconciliation import COLUMNS
-
-    amounts = {
-        (row.line, row.parent, row.statement.partition(":")[2]): row.amount_minor for row in rows
-    }
-    headings = [tags[0].label if len(tags) == 1 else "ifrs" for tags in COLUMNS.values()]
-    print_line(" " * 72 + "".join(f"{each:>14}" for each in ["us_gaap", *headings[1:]]))
-    for line, parent in dict.fromkeys((row.line, row.parent) for row in rows):
-        minor = [amounts[line, parent, column] for column in COLUMNS]
-        if any(minor):
-            shown = "".join(f"{number(each, currency):>14}" for each in minor)
-            print_line(f"  {line:<70}{shown}")
+    print_notes(rows, closed.currency)
 
 
 @app.command("roll-forwards")
@@ -300,6 +262,7 @@ def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson
     from usance.base.book import Book
     from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
+    from usance.books.presentation import print_roll_forwards
 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rolls, currency = closed.roll_forwards(), closed.currency
@@ -310,10 +273,7 @@ def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson
              "closing_minor": roll.closing} for roll in rolls
         ]})  # fmt: skip
         return
-    for roll in rolls:
-        print_line(roll.name)
-        for name, minor, _ in roll.lines():
-            print_line(f"  {name:<40} {number(minor, currency):>20}")
+    print_roll_forwards(rolls, currency)
 
 
 @app.command()
@@ -358,32 +318,14 @@ def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = Fals
     from usance.base.book import Book
     from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
+    from usance.books.presentation import print_losses
 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     found, currency = closed.losses(), closed.currency
     if as_json:
         print_answer({"currency": currency, **found})
         return
-    print_table(
-        ["provision", "new volume", "true-up"],
-        [[name, number(split["new_volume_minor"], currency),
-          number(split["true_up_minor"], currency)]
-         for name, split in found.get("provisions", {}).items()],
-    )  # fmt: skip
-    print_line()
-    print_table(
-        ["estimate", "target", "if fewer default", "if more default"],
-        [[each["estimate"], *(number(each[f"{key}_minor"], currency)
-                              for key in ("target", "lower", "higher"))]
-         for each in found.get("sensitivity", [])],
-    )  # fmt: skip
-    print_line()
-    print_table(
-        ["vintage", "segment", "expected", "actual", "missed"],
-        [[each["cohort"], str(each["segment"]),
-          *(f"{each[f'{key}_ppb'] / 10_000_000:.3f}%" for key in ("expected", "actual", "missed"))]
-         for each in found.get("back_test", [])],
-    )  # fmt: skip
+    print_losses(found, currency)
 
 
 def _as_dict(row: Any) -> dict[str, Any]:

@@ -195,10 +195,11 @@ def replay(
         releases_file=releases,
     )  # fmt: skip
     if routing is not None:
+        from usance.match.router.requests import loan_refs
         from usance.match.router.routing_table import write_routing
 
         with naming_failures(routing):
-            write_routing(routing, done.runs[0].result)
+            write_routing(routing, done.runs[0].result, loan_refs(stream_file, done.mandates))
     answer = done.as_dict()
     if as_json:
         forecast = "a forecast was given, so none was made in hindsight"
@@ -221,7 +222,7 @@ def explain(
         Path, typer.Argument(metavar="FILE", help="Stream; demand for --limit.")
     ],
     mandates_file: MandatesFile,
-    loan: Annotated[str, typer.Option(metavar="ID", help="A loan id, plain or printed.")] = "",
+    loan: Annotated[str, typer.Option(metavar="ID", help="A loan: its own name, or its id.")] = "",
     source: Annotated[int, typer.Option(metavar="N", help="A source.")] = 0,
     limit: Annotated[int, typer.Option(metavar="N", help="A limit.")] = 0,
     demand_file: Forecast = None,
@@ -239,7 +240,9 @@ def explain(
 
     answer = explain_files(stream_file, mandates_file, demand_file, loan, source, limit, seed)
     if as_json:
-        print_answer(answer, missing={"next_best": "no other source could have been asked"})
+        print_answer(answer, missing={"next_best": "no other source could have been asked",
+                                      "loan_ref": "the stream keeps no names of its own"}
+                     )  # fmt: skip
         return
     show = (
         print_explained_loan if loan else print_explained_source if source

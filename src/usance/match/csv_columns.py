@@ -96,6 +96,18 @@ def read_columns(
     return found
 
 
+def text_column(
+    path: Path | str, name: str, columns: Mapping[str, Column], error: type[InputError]
+) -> list[str]:
+    """The cells of a column as they are written; none where the file does not have it."""
+    table = _texts(path, columns, error)
+    if name not in table.column_names:
+        return []
+    cells = pc.utf8_trim_whitespace(pc.cast(table.column(name), pa.string()))
+    found: list[str] = pc.fill_null(cells, "").to_pylist()
+    return found
+
+
 def column_names(
     path: Path | str, columns: Mapping[str, Column], error: type[InputError]
 ) -> list[str]:

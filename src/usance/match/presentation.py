@@ -80,7 +80,7 @@ def print_explained_loan(answer: dict[str, Any], currency: str) -> None:
     left = f"{number(best['net_minor'], currency)} {currency}" if best else ""
     others = {each["source"]: each["name"] for each in answer["candidates"]}
     print_pairs([
-        ("loan", answer["loan"]),
+        ("loan", " ".join(filter(None, (answer["loan"], answer["loan_ref"])))),
         ("funded by", answer["name"]),
         ("asked", ", ".join(others.get(each, f"source {each}") for each in answer["asked"])),
         ("plan", f"number {answer['plan']}"),

@@ -11,7 +11,7 @@ import pytest
 from tests.platform.api.borrowers import drawn
 from tests.platform.api.served import Served
 from usance.platform.console.frame import POLICY, PORTAL
-from usance.platform.console.portal import COOKIE
+from usance.platform.console.portal import ENTRANCE
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_nobody_else_enters(browser: httpx.Client, served: Served) -> None:
     assert browser.get(PORTAL).url.path == f"{PORTAL}/enter"
     for key in ("", "usk_test_nobody", served.keys["channel"], served.keys["control"]):
         assert enter(browser, key).status_code == 401
-        assert COOKIE not in browser.cookies
+        assert ENTRANCE.cookie not in browser.cookies
     enter(browser, served.keys["institution_2"])
     offer = drawn(served, 9)["loan"]
     page = browser.get(PORTAL)

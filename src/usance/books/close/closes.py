@@ -50,6 +50,11 @@ class CloseRef:
         month, _, version = name.partition(".")
         return cls(parse_month(month), int(version))
 
+    @classmethod
+    def of_number(cls, close_no: int) -> CloseRef:
+        """The close of a number in tables."""
+        return cls(*divmod(close_no, MAX_CLOSES))
+
     @property
     def close_no(self) -> int:
         """Its number in tables."""

@@ -26,6 +26,15 @@ COLUMNS: dict[str, tuple[IfrsAdjustment, ...]] = {
     "ifrs": tuple(IfrsAdjustment),
 }
 """The columns in print order; the last is the sum of all."""
+COLUMN_NAMES = {
+    "us_gaap": "US GAAP",
+    "ecl_net_of_tax": "Expected losses",
+    "effective_interest_net_of_tax": "Effective interest",
+    "share_based_compensation": "Share-based pay",
+    "financial_guarantee_net_of_tax": "Guarantees",
+    "ifrs": "IFRS",
+}
+"""Columns as people read them."""
 
 
 def operations_matrix(start: Consolidated | None, end: Consolidated, period: str) -> list[Row]:

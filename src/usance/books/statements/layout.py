@@ -31,6 +31,15 @@ COMPREHENSIVE = "comprehensive_income"
 OPERATIONS_MATRIX = "ifrs_reconciliation_operations"
 SHEET_MATRIX = "ifrs_reconciliation_balance_sheet"
 
+TITLES = {
+    OPERATIONS: "Statement of operations", SHEET: "Balance sheet",
+    COMPREHENSIVE: "Comprehensive income", "cash_flows": "Cash flows",
+    SHEET_MATRIX: "Balance sheet", OPERATIONS_MATRIX: "Statement of operations",
+    "changes_in_equity": "Changes in equity", "tax_reconciliation": "Income tax explained",
+    "awards_to_come": "Awards still to be recognised", "per_share": "Per share",
+}  # fmt: skip
+"""Titles of statements and notes, by their name in tables."""
+
 Parts = tuple[str, tuple[str, ...]]
 """A printed name, and the lines of the chart, accounts and `$lines` it is made of."""
 
@@ -75,6 +84,15 @@ class Layout:
                     parent=line.parent.replace("{COMPANY}", name))
             for line in self.statements[statement]
         )  # fmt: skip
+
+
+def title_of(name: str) -> str:
+    """The title of a statement or note; one that has none is written in words.
+
+    >>> title_of("cash_flows"), title_of("parent_only")
+    ('Cash flows', 'Parent only')
+    """
+    return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
 @cache

@@ -29,7 +29,7 @@ from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import Plan, make_plan
 from usance.match.router.audit import exclusions
 from usance.match.router.rank_kernel import borrower_slot, concentration_weight
-from usance.match.router.requests import Requests, read_requests
+from usance.match.router.requests import Requests, loan_refs, read_requests
 from usance.match.router.router import Router, RoutingResult
 from usance.match.router.state import ENGINE
 
@@ -303,5 +303,17 @@ def explain_files(
     demand = read_demand(chosen, mandates) if chosen else None
     if source:
         return explain_source(requests, mandates, source, demand, seed=seed)
-    loan_id = int(loan) if loan.isdecimal() else parse_id(loan, "ln")
-    return explain_loan(requests, mandates, loan_id, demand, seed=seed)
+    refs = loan_refs(file, mandates)
+    loan_id = int(requests.loan_id[refs.index(loan)]) if loan in refs else _loan_id(loan, refs)
+    found = explain_loan(requests, mandates, loan_id, demand, seed=seed)
+    row = int(np.flatnonzero(requests.loan_id == loan_id)[0])
+    return {"loan": found.pop("loan"), "loan_ref": refs[row] if refs else None, **found}
+
+
+def _loan_id(loan: str, refs: list[str]) -> int:
+    if loan.isdecimal():
+        return int(loan)
+    if refs and not loan.startswith("ln_"):
+        fix = "Give the loan_ref or the loan_id of one of its rows"
+        raise NotFound(f"{loan} is not in this stream", fix=fix)
+    return parse_id(loan, "ln")

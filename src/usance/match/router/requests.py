@@ -30,6 +30,7 @@ from usance.match.csv_columns import (
     MomentColumn,
     line_numbers,
     read_columns,
+    text_column,
     write_columns,
 )
 from usance.match.errors import StreamError, StreamOrder
@@ -96,6 +97,11 @@ def read_requests(path: Path | str, mandates: Mandates) -> Requests:
         )
     check_order(requests, where=lambda row: line_numbers(path, [row])[0])
     return requests
+
+
+def loan_refs(path: Path | str, mandates: Mandates) -> list[str]:
+    """Own names of the loans of a stream file, in its order; none where it keeps no names."""
+    return text_column(path, "loan_ref", _declared(mandates), StreamError)
 
 
 def _row(row: int) -> str:

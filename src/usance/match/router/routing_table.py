@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,11 @@ def routing_table(result: RoutingResult) -> Any:
     )
 
 
-def write_routing(path: Path, result: RoutingResult) -> None:
-    """The table in key order as a Parquet file, or with names and loan ids as CSV."""
+def write_routing(path: Path, result: RoutingResult, refs: Sequence[str] = ()) -> None:
+    """The table in key order as a Parquet file, or with names and loan ids as CSV.
+
+    Own names of the loans, in the order of the requests, are a column of the CSV.
+    """
     import pyarrow.parquet as parquet
 
     from usance.base.columns import sort
@@ -66,18 +70,22 @@ def write_routing(path: Path, result: RoutingResult) -> None:
 
     rows = sort(routing_table(result), table("routing"))
     if path.suffix.lower() == ".csv":
-        write_columns(path, _shown(rows))
+        named = dict(zip(result.requests.loan_id.tolist(), refs, strict=bool(refs)))
+        write_columns(path, _shown(rows, named))
     else:
         parquet.write_table(rows, path, compression="zstd")
 
 
-def _shown(rows: Any) -> dict[str, Any]:
+def _shown(rows: Any, named: Mapping[int, str]) -> dict[str, Any]:
     """Columns as people read them: ids printed, outcomes by name, moments in UTC."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    columns["loan_id"] = pa.array([print_id("ln", each) for each in rows["loan_id"].to_pylist()])
+    numbers = rows["loan_id"].to_pylist()
+    columns["loan_id"] = pa.array([print_id("ln", each) for each in numbers])
+    if named:
+        columns["loan_ref"] = pa.array([named[each] for each in numbers])
     outcomes = np.array([outcome.label for outcome in RoutingOutcome])
     columns["outcome"] = pa.array(outcomes[rows["outcome"].to_numpy()])
     seconds = pc.cast(columns["at"], pa.timestamp("s", "UTC"), safe=False)

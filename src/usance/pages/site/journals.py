@@ -19,12 +19,12 @@ from usance.books.close.closes import CloseRef
 from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind
-from usance.books.statements.ifrs_reconciliation import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES, COLUMNS
 from usance.pages.components import Row, cell, code, missing, number, section, table, table_row
 from usance.pages.numbers import grouped, money, words
 from usance.pages.site.book_view import BookView
 from usance.pages.site.page import Page, Part
-from usance.pages.site.statements import COLUMN_NAMES, NO_BOOKS
+from usance.pages.site.statements import NO_BOOKS
 
 _MAX_FACTS = 40
 """Facts of the group listed on one page; of more only the number is given."""

@@ -21,6 +21,7 @@ from usance.base.codes import (
 from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
 from usance.books.close.closes import effective_closes
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES
 from usance.pages.charts import Figure, lines
 from usance.pages.components import (
     Cell,
@@ -39,7 +40,6 @@ from usance.pages.site.book_view import BookView
 from usance.pages.site.journals import journal_path
 from usance.pages.site.loan_history import LoanHistory, loan_histories, reasons
 from usance.pages.site.page import Page, Part
-from usance.pages.site.statements import COLUMN_NAMES
 
 _TAGS = {
     IfrsAdjustment.NONE: "us_gaap",

@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from usance.base.codes import IfrsAdjustment
 from usance.books.statements import cash
-from usance.books.statements.ifrs_reconciliation import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES, COLUMNS
+from usance.books.statements.layout import title_of
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Term, cash_rules, statement_lines
 from usance.pages.charts import Figure, columns
@@ -21,9 +22,7 @@ from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.journals import journal_path
 from usance.pages.site.page import Page
 from usance.pages.site.statements import (
-    COLUMN_NAMES,
     MATRICES,
-    TITLES,
     Line,
     amounts_of,
     covered_statements,
@@ -47,13 +46,13 @@ def statement_line_pages(view: BookView) -> Iterator[Page]:
 def _line(view: BookView, line: Line, everything: Sequence[Line]) -> Page:
     periods = periods_of(view, line.statement)
     amounts = [amounts_of(view, line.statement, each).get(line.key, 0) for each in periods]
-    title = f"{TITLES[line.statement]}, US GAAP, in {view.currency.label}."
+    title = f"{title_of(line.statement)}, US GAAP, in {view.currency.label}."
     values = {
         "figures": [_chart(view, line, periods, amounts)],
         **_family(line, everything), "accounts": _accounts(view, line, periods, amounts),
     }  # fmt: skip
     crumbs = (("Statements", "/statements.html"),
-              (TITLES[line.statement], f"/statements.html#{line.statement}"))  # fmt: skip
+              (title_of(line.statement), f"/statements.html#{line.statement}"))  # fmt: skip
     return Page(line.path.lstrip("/"), line.line, "statement_line", values, crumbs, lead=title)
 
 
@@ -193,7 +192,7 @@ def _matrix_line(view: BookView, line: Line, everything: Sequence[Line]) -> Page
     at = period.day.isoformat() if is_sheet else period.label
     made = table(["account", *(COLUMN_NAMES[each] for each in COLUMNS)],
                  [*rows, _total(view, line.line, totals, blank=0)], numbers=1)  # fmt: skip
-    lead = f"{MATRICES[line.statement]} under both frameworks, {at}, in {view.currency.label}."
+    lead = f"{title_of(line.statement)} under both frameworks, {at}, in {view.currency.label}."
     family: dict[str, Any] = {"figures": [], **_family(line, everything), "accounts": made}
     crumbs = (("IFRS", "/ifrs.html"),)
     return Page(line.path.lstrip("/"), line.line, "statement_line", family, crumbs, lead=lead)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from usance.books.statements import cash
-from usance.books.statements.ifrs_reconciliation import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMN_NAMES, COLUMNS
+from usance.books.statements.layout import title_of
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Key, statement_lines
 from usance.disclose.release.figure import slug
@@ -16,24 +17,8 @@ from usance.pages.numbers import grouped
 from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.page import Page, Part
 
-TITLES = {
-    e.OPERATIONS: "Statement of operations",
-    e.SHEET: "Balance sheet",
-    e.COMPREHENSIVE: "Comprehensive income",
-    e.CASH_FLOWS: "Cash flows",
-}
-MATRICES = {
-    e.OPERATIONS_MATRIX: "Statement of operations",
-    e.SHEET_MATRIX: "Balance sheet",
-}
-COLUMN_NAMES = {
-    "us_gaap": "US GAAP",
-    "ecl_net_of_tax": "Expected losses",
-    "effective_interest_net_of_tax": "Effective interest",
-    "share_based_compensation": "Share-based pay",
-    "financial_guarantee_net_of_tax": "Guarantees",
-    "ifrs": "IFRS",
-}
+STATEMENTS = (e.OPERATIONS, e.SHEET, e.COMPREHENSIVE, e.CASH_FLOWS)
+MATRICES = (e.OPERATIONS_MATRIX, e.SHEET_MATRIX)
 NO_BOOKS = "This book has no closed period, so it has no statements. Close one: usance close."
 
 
@@ -100,7 +85,7 @@ def covered_statements(view: BookView) -> list[str]:
     """The statements and matrices that a book has a period for."""
     if view.closed is None:
         return []
-    there = [each for each in TITLES if periods_of(view, each)]
+    there = [each for each in STATEMENTS if periods_of(view, each)]
     return [*there, *(MATRICES if view.flow_periods else ())]
 
 
@@ -116,8 +101,8 @@ def statement_pages(view: BookView) -> Iterator[Page]:
         yield Page.without("ifrs.html", "From US GAAP to IFRS", NO_BOOKS)
         return
     lead = f"US GAAP, in {view.unit_name}. Every figure leads to its accounts and journals."
-    contents = [(title, f"/statements.html#{each}") for each, title in TITLES.items()]
-    values = {"contents": contents, "parts": [_statement(view, each) for each in TITLES]}
+    contents = [(title_of(each), f"/statements.html#{each}") for each in STATEMENTS]
+    values = {"contents": contents, "parts": [_statement(view, each) for each in STATEMENTS]}
     yield Page("statements.html", "Statements", "sections", values, lead=lead)
     yield _ifrs(view)
 
@@ -126,11 +111,11 @@ def _statement(view: BookView, statement: str) -> Part:
     periods = periods_of(view, statement)
     if not periods:
         text = "The book has no period in which anything moved."
-        return Part(TITLES[statement], missing(text), statement)
+        return Part(title_of(statement), missing(text), statement)
     amounts = [amounts_of(view, statement, each) for each in periods]
     rows = _rows(view, statement, amounts)
     heads = ["", *(heading(statement, each) for each in periods)]
-    return Part(TITLES[statement], table(heads, rows, numbers=1), statement)
+    return Part(title_of(statement), table(heads, rows, numbers=1), statement)
 
 
 def _rows(
@@ -189,7 +174,7 @@ def _matrix(view: BookView, statement: str, period: Period) -> Part:
     rows = _rows(view, statement, amounts)
     at = period.day.isoformat() if statement == e.SHEET_MATRIX else period.label
     made = table(["", *(COLUMN_NAMES[each] for each in COLUMNS)], rows, numbers=1)
-    return Part(f"{MATRICES[statement]}, {at}", made, statement)
+    return Part(f"{title_of(statement)}, {at}", made, statement)
 
 
 def revenue_chart(view: BookView) -> Figure | None:
