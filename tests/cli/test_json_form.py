@@ -36,6 +36,7 @@ MORE = (
     "match forecast s/STREAM.csv --out next.csv --days 3",
     "match plan s/DEMAND.csv s/MANDATES.yaml",
     "match replay s/STREAM.csv s/MANDATES.yaml",
+    "match explain OWN.csv s/MANDATES.yaml --loan A",
     "match explain s/STREAM.csv s/MANDATES.yaml --source 1",
     "match explain s/DEMAND.csv s/MANDATES.yaml --limit 1",
     "books sample book",

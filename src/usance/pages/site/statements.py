@@ -17,7 +17,7 @@ from usance.pages.numbers import grouped
 from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.page import Page, Part
 
-STATEMENTS = (e.OPERATIONS, e.SHEET, e.COMPREHENSIVE, e.CASH_FLOWS)
+PRIMARY_STATEMENTS = (e.OPERATIONS, e.SHEET, e.COMPREHENSIVE, e.CASH_FLOWS)
 MATRICES = (e.OPERATIONS_MATRIX, e.SHEET_MATRIX)
 NO_BOOKS = "This book has no closed period, so it has no statements. Close one: usance close."
 
@@ -85,7 +85,7 @@ def covered_statements(view: BookView) -> list[str]:
     """The statements and matrices that a book has a period for."""
     if view.closed is None:
         return []
-    there = [each for each in STATEMENTS if periods_of(view, each)]
+    there = [each for each in PRIMARY_STATEMENTS if periods_of(view, each)]
     return [*there, *(MATRICES if view.flow_periods else ())]
 
 
@@ -101,8 +101,9 @@ def statement_pages(view: BookView) -> Iterator[Page]:
         yield Page.without("ifrs.html", "From US GAAP to IFRS", NO_BOOKS)
         return
     lead = f"US GAAP, in {view.unit_name}. Every figure leads to its accounts and journals."
-    contents = [(title_of(each), f"/statements.html#{each}") for each in STATEMENTS]
-    values = {"contents": contents, "parts": [_statement(view, each) for each in STATEMENTS]}
+    contents = [(title_of(each), f"/statements.html#{each}") for each in PRIMARY_STATEMENTS]
+    parts = [_statement(view, each) for each in PRIMARY_STATEMENTS]
+    values = {"contents": contents, "parts": parts}
     yield Page("statements.html", "Statements", "sections", values, lead=lead)
     yield _ifrs(view)
 

@@ -14,11 +14,11 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.metrics import DIVIDED, Row
-from usance.pages.site.statements import MATRICES, TITLES, amounts_of, lines_in
+from usance.pages.site.statements import MATRICES, PRIMARY_STATEMENTS, amounts_of, lines_in
 
 METRICS, MONEY = "metrics", "money"
 IFRS = "ifrs"
-STATEMENTS = (*TITLES, *(f"{name}:{IFRS}" for name in MATRICES))
+STATEMENTS = (*PRIMARY_STATEMENTS, *(f"{name}:{IFRS}" for name in MATRICES))
 PARTS = (METRICS, *STATEMENTS)
 """Parts of the answer, in order."""
 

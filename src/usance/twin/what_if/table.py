@@ -18,11 +18,12 @@ from markupsafe import Markup
 
 from usance.base.atomic_files import replace
 from usance.base.dates import format_month
+from usance.books.statements.layout import title_of
 from usance.pages.charts import Figure, lines
 from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import MINUS, words
 from usance.pages.rendering import render
-from usance.pages.site.statements import MATRICES, TITLES
+from usance.pages.site.statements import MATRICES, PRIMARY_STATEMENTS
 from usance.twin.errors import WhatIfError
 from usance.twin.what_if.figures import IFRS, METRICS, PARTS, FigureKey
 from usance.twin.what_if.noise import CONFIDENCE, Difference
@@ -115,8 +116,8 @@ CURVES = (
 )  # fmt: skip
 HEADS = ("difference", "relative", "standard error", "")
 _TITLES = {
-    METRICS: "Metrics", **TITLES,
-    **{f"{name}:{IFRS}": f"{title} under IFRS" for name, title in MATRICES.items()},
+    METRICS: "Metrics", **{name: title_of(name) for name in PRIMARY_STATEMENTS},
+    **{f"{name}:{IFRS}": f"{title_of(name)} under IFRS" for name in MATRICES},
 }  # fmt: skip
 
 
