@@ -22,10 +22,12 @@ from typing import Any
 import asyncpg
 
 from bench.report import Report, best_seconds
+from usance.base.codes import FactKind, FundingModel
 from usance.base.ids import print_id
 from usance.base.tables import TABLES
 from usance.books.loans.fact_amounts import fact_amounts
 from usance.books.posting_templates import posting_template
+from usance.loan.facts import Fact
 from usance.platform.closing.caches import compare_caches
 from usance.platform.commands.drawdowns import Draw
 from usance.platform.commands.payments import BookPayment
@@ -34,18 +36,23 @@ from usance.platform.lake.export import export
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.loan_fold import PackedLoan, unpack
+from usance.platform.loan_record import load_loans
 from usance.platform.principals import Principal
+from usance.platform.settling import Parts, owed
 from usance.platform.store.bulk import read_rows
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.twin_load import LOADED, load_tables
 from usance.platform.vault import Vault
 from usance.service.events_of_loan import DayPart
+from usance.service.settlement.batch import next_batches
 
 COUNT = int(os.environ.get("USANCE_BENCH_COMMANDS", "512"))
 """Commands of a measurement."""
 SIZES = [int(each) for each in os.environ.get("USANCE_BENCH_LOANS", "10000 100000").split()]
 IN_FLIGHT = (1, 16, 64)
+SETTLED, RECEIPTS = 10_000, 300_000
+"""Loans that a settlement is measured on, and receipts of a day that it is scaled to."""
 FULL = 100_000
 """Loans from which on a time is scaled to a million: it is linear from there."""
 FIRST_CLONE = 1_000
@@ -109,6 +116,7 @@ async def _measure(report: Report, server: Embedded) -> None:
             await bench.grow(size)
             await bench.compare(size)
             await bench.end_of_day(size)
+        await bench.settle(SETTLED)
         await bench.storage()
         await bench.amounts()
         await bench.load(server)
@@ -339,6 +347,37 @@ class Bench:
         report.line(f"comparison of {found.compared:,} caches", f"{seconds:.2f} s")
         if loans >= FULL:
             report.at_most("comparison, scaled to a million loans", seconds * per_million, 60, "s")
+
+    async def settle(self, loans: int) -> None:
+        """A settlement of loans with a receipt of the day: read, folded, batched; processor time.
+
+        The loans are the borrowers' own, read as the platform reads them, as if an institution had
+        given their principal.
+        """
+        report, day = self.report, self.day
+        report.section(f"platform: settlement of a day, {loans:,} loans with a receipt")
+        rows = await self.owner.fetch(
+            "select loan_id from usance.loan_states order by loan_id desc limit $1", loans
+        )
+        begun = time.process_time()
+        async with self.platform.database.transaction(0) as transaction:
+            found = await load_loans(transaction, sorted(row["loan_id"] for row in rows))
+        read = time.process_time() - begun
+        told = datetime.combine(day, datetime.min.time(), UTC)
+        for loan in found:
+            loan.first["model"] = int(FundingModel.CAPITAL_LIGHT)
+            loan.facts.append(Fact(FactKind.PAID, day, 100, 1 << 60, 1, told))
+        parts = Parts(found, {loan.loan_id: {loan.loan_id % 160 + 1: 1} for loan in found})
+        since = {loan.loan_id: day for loan in found}
+        owed(Parts(found[:1], parts.shares), {}, day, since)  # compiled and warm
+        begun = time.process_time()
+        made = next_batches(owed(parts, {}, day, since), [], day)
+        folded = time.process_time() - begun
+        assert sum(each.total_minor for each in made) == 100 * loans, "every receipt is settled"
+        report.line("read from the database", f"{read:.2f} s", f"{1e6 * read / loans:.0f} us each")
+        report.line("folded and batched", f"{folded:.2f} s", f"{1e6 * folded / loans:.0f} us each")
+        scaled = (read + folded) * RECEIPTS / loans
+        report.at_most(f"scaled to {RECEIPTS:,} receipts", scaled, 30, "s")
 
     async def _seconds(self, work: Awaitable[object]) -> float:
         begun = time.perf_counter()

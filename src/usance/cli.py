@@ -61,7 +61,7 @@ ROOMS = {
     ),
     "close": ("usance.platform.terminal.close", "Close a period of a book or of a live lender."),
     "money": (
-        "usance.service.commands",
+        "usance.platform.terminal.money",
         "Files of banks and providers, reconciliation and settlement.",
     ),
     "collect": (

@@ -63,14 +63,14 @@ class Sandbox:
         return self.within(work)
 
 
-def installed(server: Embedded, name: str) -> str:
-    """The name of a database with a fresh sandbox, to be copied by tests."""
+def installed(server: Embedded, name: str, document: dict[str, Any] | None = None) -> str:
+    """The name of a database with a fresh sandbox, or another lender, to be copied by tests."""
     fresh(server, name)
 
     async def prepare() -> None:
         database = Database(server, name)
         await database.prepare()
-        await Platform.of_database(database).install(sandbox_document())
+        await Platform.of_database(database).install(document or sandbox_document())
 
     asyncio.run(prepare())
     return name

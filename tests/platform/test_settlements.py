@@ -12,7 +12,7 @@ import pytest
 
 from tests.platform.applicants import borrower, drawn
 from tests.platform.databases import fresh
-from tests.platform.sandbox import Sandbox
+from tests.platform.sandbox import Sandbox, installed
 from tests.platform.test_orders import advance
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.lender import sandbox_document
@@ -181,6 +181,29 @@ def test_a_fact_late_by_forty_days_is_one_correction_and_closed_batches_stay(len
     assert [(each["loan"], each["day"]) for each in late_ones] == [(first, "2024-07-03")]
     assert told["corrections_minor"] == late_ones[0]["amount_minor"] > 0
     assert sandbox.read("finance", "settlement", before["settlement"]) == rows
+
+
+def test_money_after_a_cut_off_is_in_the_next_batch(server: Embedded) -> None:
+    """With a cut-off a day back, what comes today is settled tomorrow, though nothing new comes."""
+    document = sandbox_document()
+    document["mandates"] = document["mandates"].replace("[1, 2, 3, 4, 5, 6, 7, 8]", "[8]", 1)
+    document["institutions"] = {HEAVY: {"cut_off_days": 1}}
+    sandbox = Sandbox(server, installed(server, "cut_off_a_day_back", document))
+    loan = drawn(sandbox, borrower(sandbox)).answer["loan"]
+
+    async def lived(days: Days) -> list[dict[str, int]]:
+        told = []
+        await days.pay(loan, 30_000, START, "first")
+        for number in range(4):
+            await days.night(START + timedelta(days=number))
+            told.append(await days.settled())
+        return told
+
+    first, second, *later = during(sandbox, lived)
+    assert first == {}
+    assert list(second.values()) == [30_000]
+    assert later == [second] * 2
+    assert during(sandbox, lambda days: days.in_ledger()) == second
 
 
 def test_answers_are_compared_line_by_line(lent: Funded) -> None:

@@ -22,6 +22,8 @@ UsanceError
     │   └── SignInFailed      platform.sign_in_failed            401
     ├── WeakPassword          platform.weak_password             400
     ├── OutboundRefused       platform.outbound_refused          422
+    │   ├── UnreadableAnswer  platform.unreadable_answer         502
+    │   └── CircuitOpen       platform.circuit_open              503
     ├── Forbidden             platform.forbidden                 403
     │   ├── AuthorityExceeded platform.authority_exceeded        403
     │   └── TotpNeeded        platform.totp_needed               403
@@ -294,6 +296,20 @@ class OutboundRefused(PlatformError):
 
     code = "platform.outbound_refused"
     http_status = 422
+
+
+class UnreadableAnswer(OutboundRefused):
+    """An answer of a partner that is no word of it: nothing is known."""
+
+    code = "platform.unreadable_answer"
+    http_status = 502
+
+
+class CircuitOpen(OutboundRefused):
+    """A partner that has failed several times in a row is not asked for a while."""
+
+    code = "platform.circuit_open"
+    http_status = 503
 
 
 class Refused(PlatformError):

@@ -35,6 +35,7 @@ from usance.match.reservation.limit_names import NamedLimits
 from usance.platform.collection_settings import CollectionSettings, collection_settings
 from usance.platform.errors import NotInstalled
 from usance.platform.refusals import MonthsNotOffered
+from usance.service.help.plan_rules import PlanRules, parse_rules, shipped_rules
 
 if TYPE_CHECKING:
     import asyncpg
@@ -106,6 +107,8 @@ class Lender:
     values: tuple[Mapping[str, Any], ...] = ()
     """Parameter values that were put in force here, beside those shipped."""
     collections: CollectionSettings = field(default_factory=CollectionSettings)
+    plan_rules_text: str = ""
+    """Rules of plans that were put in force here; the shipped ones before the first."""
     changes_on: date | None = None
     """The next day on which a setting that is known already comes into force."""
 
@@ -154,6 +157,13 @@ class Lender:
     def limits(self) -> NamedLimits:
         """The limits of all mandates, listed once."""
         return NamedLimits(self.mandates)
+
+    @cached_property
+    def plan_rules(self) -> PlanRules:
+        """Rules of plans for borrowers in trouble."""
+        if not self.plan_rules_text:
+            return shipped_rules()
+        return parse_rules(self.plan_rules_text, "plan_rules")
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -212,8 +222,10 @@ async def read_lender(connection: asyncpg.Connection) -> Lender:
     cells = await connection.fetch("select * from usance.cells")
     made = _lender(dict(installed), found, [dict(row) for row in parties],
                    tuple(json.loads(row["document"]) for row in values))  # fmt: skip
+    rules = found.get(("plan_rules", "plan_rules"), {})
     return replace(made, cells={row["cell"]: _cell(row) for row in cells}, changes_on=changes_on,
-                   collections=collection_settings(found))  # fmt: skip
+                   collections=collection_settings(found),
+                   plan_rules_text=rules.get("text", ""))  # fmt: skip
 
 
 def _lender(

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from usance.base.calendars import Calendar
-from usance.base.codes import FactKind, FundingModel, Status
+from usance.base.codes import FactKind, FundingModel
 from usance.base.dates import from_day, to_day
+from usance.base.money import split
 from usance.books.chart import load_chart
-from usance.books.loans.amounts import FACT_AMOUNTS
 from usance.loan.facts import visible
 from usance.loan.loan import schedule
-from usance.platform.ledger.fact_postings import amounts_on
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord, load_loans
+from usance.platform.settling_columns import DayAmounts, amounts_by_day
 from usance.service.settlement.batch import SettlementBatch
 from usance.service.settlement.layout import NAMES, SettlementLayout, parse_layout
 from usance.service.settlement.payable import LineKind, Payable, Receipts, Shares, payable
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import asyncpg
 
 PIECE = 2_000
-RECEIVED, PAID_OUT = FACT_AMOUNTS.index("to_institution"), FACT_AMOUNTS.index("paid_out")
 TO_INSTITUTION, PAYOUT_RULE = 101, 205
 """Posting rules of the same amounts: receipts for an institution, and compensation paid to it."""
 SETTLED = (FundingModel.CAPITAL_HEAVY, FundingModel.CAPITAL_LIGHT)
@@ -98,20 +97,30 @@ def institution_of(lender: Lender, source: int) -> int:
     return own[-1].institution if own else 0
 
 
-def owed(parts: Parts, days: Mapping[int, set[date]], through: date) -> Payable:
+def owed(
+    parts: Parts, days: Mapping[int, set[date]], through: date,
+    since: Mapping[int, date] | None = None,
+) -> Payable:  # fmt: skip
     """Amounts that loans have brought their institutions up to a day, by loan, day and kind.
 
-    `days` are further days to read each loan on: those that were settled before.
+    `days` are further days to read each loan on: those that were settled before. `since` is the
+    first day that anything new touches, of loans of one institution: what lies before it is settled
+    as it is. Receipts of several are split by what came so far, so that they are read from the
+    first.
     """
     new: list[Row] = []
     moved: list[Row] = []
-    for loan in parts.loans:
+    first_days = [since_of(parts, loan.loan_id, since or {}) for loan in parts.loans]
+    asked = [_days(loan, days.get(loan.loan_id, set()), first, through)
+             for loan, first in zip(parts.loans, first_days, strict=True)]  # fmt: skip
+    read = amounts_by_day(parts.loans, asked)
+    for loan, first, on, amounts in zip(parts.loans, first_days, asked, read, strict=True):
         facts = visible(loan.facts, as_of=through)
-        first = next((each for each in facts if each.kind is FactKind.DISBURSED), None)
-        if first is not None:
-            new.append((loan.loan_id, first.effective_on, LineKind.DISBURSEMENT,
-                        first.amount_minor))  # fmt: skip
-        moved += _moved(loan, days.get(loan.loan_id, set()), through)
+        made = next((each for each in facts if each.kind is FactKind.DISBURSED), None)
+        if made is not None and made.effective_on >= first:
+            new.append((loan.loan_id, made.effective_on, LineKind.DISBURSEMENT,
+                        made.amount_minor))  # fmt: skip
+        moved += _moved(loan, on, amounts, first)
     shares = Shares.of(
         (loan.loan_id, who, principal)
         for loan in parts.loans
@@ -121,26 +130,36 @@ def owed(parts: Parts, days: Mapping[int, set[date]], through: date) -> Payable:
     return Payable(*(np.concatenate(columns) for columns in zip(*both, strict=True)))
 
 
-def _moved(loan: LoanRecord, more: set[date], through: date) -> list[Row]:
+def since_of(parts: Parts, loan_id: int, since: Mapping[int, date]) -> date:
+    """The first day that a loan has to be read on again."""
+    return since.get(loan_id, date.min) if len(parts.shares[loan_id]) == 1 else date.min
+
+
+def _days(loan: LoanRecord, more: set[date], first: date, through: date) -> list[date]:
+    """Days to read a loan on: the eve of the first, then those on which something happened."""
+    start = loan.first["disbursed_on"]
+    on = {each.effective_on for each in loan.facts} | more
+    found = sorted(each for each in on if max(first, start) <= each <= through)
+    return [first - timedelta(days=1), *found] if start < first <= through else found
+
+
+def _moved(loan: LoanRecord, on: list[date], read: list[DayAmounts], first: date) -> list[Row]:
     """Movements of one loan, day by day."""
-    on = {each.effective_on for each in loan.facts} | {day for day in more if day <= through}
     rows: list[Row] = []
     received = paid_out = 0
-    for day in sorted(each for each in on if each <= through):
-        if day < loan.first["disbursed_on"]:
-            continue
-        now = amounts_on(loan, loan.facts, day, loan.fee_ppm or 0)
-        if got := now[RECEIVED] - received:
-            rows.append((loan.loan_id, day, _kind(loan, day), got))
-        if got := now[PAID_OUT] - paid_out:
-            rows.append((loan.loan_id, day, LineKind.COMPENSATION, got))
-        received, paid_out = now[RECEIVED], now[PAID_OUT]
+    for day, now in zip(on, read, strict=True):
+        if day >= first:
+            if got := now.received - received:
+                rows.append((loan.loan_id, day, _kind(loan, day, now), got))
+            if got := now.paid_out - paid_out:
+                rows.append((loan.loan_id, day, LineKind.COMPENSATION, got))
+        received, paid_out = now.received, now.paid_out
     return rows
 
 
-def _kind(loan: LoanRecord, day: date) -> LineKind:
+def _kind(loan: LoanRecord, day: date, now: DayAmounts) -> LineKind:
     """Early settlement where the loan is closed before its last due date."""
-    if loan.at(day).view().status is not Status.CLOSED:
+    if not now.is_closed:
         return LineKind.RECEIPT
     last_due = schedule(loan.terms[-1])[-1].due_on
     return LineKind.EARLY_SETTLEMENT if day < last_due else LineKind.RECEIPT
@@ -154,13 +173,15 @@ class Settled(NamedTuple):
 
 
 async def settled_rows(
-    transaction: asyncpg.Connection, institution: int, loan_ids: Sequence[int]
-) -> Settled:
-    """Rows of closed batches of an institution, of some loans."""
+    transaction: asyncpg.Connection, institution: int, loan_ids: Sequence[int],
+    since: Sequence[date],
+) -> Settled:  # fmt: skip
+    """Rows of closed batches of an institution, of some loans, each from a day of its own on."""
     rows = await transaction.fetch(
-        "select loan_id, day, kind, amount_minor from usance.settlement_rows "
-        "where institution = $1 and loan_id = any($2) order by settlement_id, no",
-        institution, loan_ids,
+        "select r.loan_id, r.day, r.kind, r.amount_minor from unnest($2::bigint[], $3::date[]) "
+        "g (loan_id, since) join usance.settlement_rows r on r.loan_id = g.loan_id "
+        "and r.day >= g.since where r.institution = $1 order by r.settlement_id, r.no",
+        institution, loan_ids, since,
     )  # fmt: skip
     days: dict[int, set[date]] = defaultdict(set)
     for row in rows:
@@ -190,15 +211,32 @@ def rows_of(batch: SettlementBatch) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def compensations(parts: Parts, institution: int) -> dict[tuple[int, int], tuple[LoanRecord, Any]]:
-    """Compensation facts in force on loans that an institution has a part in."""
-    return {
-        (loan.loan_id, each.ref): (loan, each)
-        for loan in parts.loans
-        if institution in parts.shares[loan.loan_id]
-        for each in loan.facts
-        if each.kind is FactKind.COMPENSATED and not loan.is_gone(each.ref)
-    }
+class Compensation(NamedTuple):
+    """A compensation in force, with an institution's part of it."""
+
+    loan: LoanRecord
+    ref: int
+    effective_on: date
+    amount_minor: int
+
+
+def compensations(parts: Parts, institution: int) -> dict[tuple[int, int], Compensation]:
+    """Compensations in force of loans that an institution has a part in."""
+    found = {}
+    for loan in parts.loans:
+        shares = parts.shares[loan.loan_id]
+        if institution not in shares:
+            continue
+        whose = sorted(shares)
+        for each in loan.facts:
+            if each.kind is FactKind.COMPENSATED and not loan.is_gone(each.ref):
+                split_up = split(each.amount_minor, [shares[who] for who in whose])
+                part = split_up[whose.index(institution)]
+                if part:
+                    found[loan.loan_id, each.ref] = Compensation(
+                        loan, each.ref, each.effective_on, part
+                    )
+    return found
 
 
 async def ledger_payable(transaction: asyncpg.Connection, lender: Lender) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""`usance money`: files of banks and providers taken, a day reconciled, a day settled."""
+"""Files of banks and providers in a folder: taken, a day reconciled, a day settled."""
 
 from __future__ import annotations
 
@@ -8,40 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import (
-    AsJson,
-    number,
-    print_answer,
-    print_line,
-    print_table,
-    show_help,
-)
+from usance.base.command_line import number, print_answer, print_line, print_table
 
 if TYPE_CHECKING:
     from datetime import date
 
     from usance.service.reconciliation.reconcile import Reconciliation
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
-
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Files taken so far.")]
 
 
-@app.callback()
-def money(ctx: typer.Context) -> None:
-    """Files of banks and providers, reconciliation and settlement."""
-    show_help(ctx)
-
-
-@app.command("import")
-def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="camt.053, camt.054 or CSV.")],
-    profile: Annotated[
-        str, typer.Option(metavar="NAME", help="A shipped profile, or a YAML file of yours.")
-    ],
-    folder: Folder = Path("money"),
-    as_json: AsJson = False,
-) -> None:
+def import_file(file: Path, profile: str, folder: Path, as_json: bool) -> None:
     """Take a file: new, sent again, or a correction; refused whole if a line is wrong."""
     from dataclasses import asdict
 
@@ -60,14 +37,8 @@ def import_file(
     print_table(["account", "view", "lines", "outcome"], shown)
 
 
-@app.command("reconcile")
 def reconcile_day(
-    day: Annotated[str, typer.Argument(metavar="DAY", help="The business day, YYYY-MM-DD.")],
-    ours: Annotated[Path, typer.Option("--ours", metavar="FILE", help="Our movements, CSV.")],
-    folder: Folder = Path("money"),
-    currency: Annotated[str, typer.Option(metavar="CODE", help="Of the account.")] = "CNY",
-    fee: Annotated[str, typer.Option(metavar="RATE", help="Of the provider's contract.")] = "0%",
-    as_json: AsJson = False,
+    day: str, ours: Path, folder: Path, currency: str, fee: str, as_json: bool
 ) -> None:
     """Compare our movements, the providers' files and the bank's statements up to a day."""
     from usance.base.dates import parse_date
@@ -95,18 +66,8 @@ def reconcile_day(
         raise typer.Exit(1)
 
 
-@app.command("settle")
 def settle_day(
-    day: Annotated[str, typer.Argument(metavar="DAY", help="The cut-off, YYYY-MM-DD.")],
-    receipts: Annotated[Path, typer.Option(metavar="FILE", help="Receipts as known now, CSV.")],
-    shares: Annotated[Path, typer.Option(metavar="FILE", help="Shares of institutions, CSV.")],
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Batches closed so far.")
-    ] = Path("settlements"),
-    layout: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Layout of the files, YAML.")
-    ] = None,
-    as_json: AsJson = False,
+    day: str, receipts: Path, shares: Path, folder: Path, layout: Path | None, as_json: bool
 ) -> None:
     """Close the settlement batches of a day, and write their files."""
     from usance.base.dates import parse_date

@@ -20,6 +20,7 @@
     ├── MatchRefused             reconciliation.match        409
     ├── BreakRefused             reconciliation.break        409
     ├── PlanRefused              plan.refused                422
+    ├── ClaimRefused             claim.refused               409
     └── ComplaintRefused         complaint.refused           409
 
 Messages say what was wrong, where, and what to do next.
@@ -158,4 +159,11 @@ class ComplaintRefused(UsanceError):
     """A step of a complaint that was taken already, or by the wrong person."""
 
     code = "complaint.refused"
+    http_status = 409
+
+
+class ClaimRefused(UsanceError):
+    """A claim on a guarantor that cannot be answered, disputed or closed so."""
+
+    code = "claim.refused"
     http_status = 409

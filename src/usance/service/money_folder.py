@@ -46,6 +46,7 @@ _SCHEMA = pa.schema([
     ("party", pa.string()), ("batch", pa.string()), ("fee_minor", pa.int64()),
     ("loan_id", pa.int64()), ("bank_ref", pa.string()), ("is_reversal", pa.bool_()),
     ("return_reason", pa.string()), ("text", pa.string()),
+    ("account", pa.string()),
 ])  # fmt: skip
 
 

@@ -7,15 +7,19 @@ import csv
 import io
 import json
 import re
+import subprocess
 import time
 from collections.abc import Iterator
+from datetime import date, timedelta
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.platform.api.borrowers import drawn, paying, registered, today
-from tests.platform.api.served import Served, new_ref
+from tests.platform.api.served import USANCE, Served, new_ref
 from tests.platform.api.test_console_work import PASSWORD, enter, hidden
 from usance.platform.console.frame import HOME, PORTAL
 from usance.platform.console.money import BASE, PARTS
@@ -304,3 +308,82 @@ def test_what_is_not_there_is_said(browser: httpx.Client, own: Served, people: P
                  "settlements/se_1", "settlements/se_1/file", "nonsense/x/assign",
                  "breaks/br_1/burn"):  # fmt: skip
         assert browser.get(f"{BASE}/{path}").status_code in (400, 404), path
+
+
+def by_command(own: Served, *words: str) -> tuple[int, Any]:
+    """Exit code and JSON of `usance money` on the lender."""
+    command = [USANCE, "money", *words, "--home", str(own.home), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, json.loads(done.stdout or done.stderr)
+
+
+def test_files_days_and_batches_by_command(own: Served, tmp_path: Path) -> None:
+    file = tmp_path / "evening.csv"
+    head = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer"
+    file.write_text(f"{head}\n,CMD1,{today(own)},12.00,0,,0,Bo\n", encoding="utf-8")
+    taking = ("import", str(file), "--profile", "psp", "--provider", "psp_a")
+    for outcome, received in (("new", 1), ("repeated", 0)):
+        code, told = by_command(own, *taking)
+        assert (code, told["statements"][0]["outcome"], told["received"]) == (0, outcome, received)
+    code, told = by_command(own, "reconcile", today(own), "--provider", "psp_a")
+    assert [each["provider"] for each in told] == ["psp_a"]
+    assert code == (1 if told[0]["breaks"] else 0)
+    day = today(own)
+    code, told = by_command(own, "settle", day, "--folder", str(tmp_path / "out"))
+    assert code != 0
+    assert "the day has not ended" in json.dumps(told)
+    tomorrow = date.fromisoformat(day) + timedelta(days=1)
+    own.post("/v1/clock/advance", {"to": f"{tomorrow}T01:00:00Z"}, "control")
+    code, told = by_command(own, "settle", day, "--folder", str(tmp_path / "out"))
+    batches = own.get("/v1/settlements?limit=200", "finance").json()["data"]
+    assert code == 0
+    assert {each["settlement"] for each in told} == {
+        each["settlement"] for each in batches if each["day"] == day
+    }
+    assert all(Path(each["file"]).read_text(encoding="utf-8") for each in told)
+    file.write_text(f"{head}\n,CMD2,not a day,12.00,0,,0,Bo\n", encoding="utf-8")
+    code, told = by_command(own, *taking)
+    assert code == 2
+    assert "line 2" in json.dumps(told)
+
+
+def test_an_answer_to_a_batch_is_noted_on_the_screen(
+    browser: httpx.Client, own: Served, people: People
+) -> None:
+    """Operations write down what an institution has said by letter: another total, then ours."""
+    found = own.get("/v1/settlements?limit=200", "finance").json()["data"]
+    batch = next(each for each in found if each["state"] != "acknowledged")
+    enter(browser, people["operations"])
+    address = f"{BASE}/settlements/{batch['settlement']}"
+    assert f'href="{address}/acknowledge"' in browser.get(address).text
+    page = browser.get(f"{address}/acknowledge")
+    more = f"{(batch['total_minor'] + 7) / 100:.2f}"
+    given = {"total_minor": more, "key": hidden(page)["key"]}
+    page = browser.post(f"{address}/acknowledge", data={**given, "step": "preview"})
+    assert "disputed" in page.text
+    state = own.get(f"/v1/settlements/{batch['settlement']}", "finance").json()["state"]
+    assert state == batch["state"]
+    browser.post(f"{address}/acknowledge", data={**given, "step": "confirm"})
+    told = own.get(f"/v1/settlements/{batch['settlement']}", "finance").json()
+    assert (told["state"], told["differences"][0]["difference_minor"]) == ("disputed", 7)
+    page = browser.get(f"{address}/acknowledge")
+    browser.post(f"{address}/acknowledge", data={"key": hidden(page)["key"], "step": "confirm"})
+    assert own.get(f"/v1/settlements/{batch['settlement']}", "finance").json()["state"] == (
+        "acknowledged"
+    )
+    assert f'href="{address}/acknowledge"' not in browser.get(address).text
+
+
+def test_guarantors_accounts_and_clearing_have_their_pages(
+    browser: httpx.Client, own: Served, people: People
+) -> None:
+    user = registered(own)
+    number = "62280" + new_ref()[-6:].upper().replace("-", "0").replace("_", "0")
+    body = {"provider": "psp_a", "number": number}
+    made = own.post(f"/v1/users/{user}/virtual-accounts", body)
+    assert made.status_code == 201, made.text
+    enter(browser, people["operations"])
+    assert number in browser.get(f"{BASE}/accounts").text
+    assert browser.get(f"{BASE}/guarantors").status_code == 200
+    assert browser.get(f"{BASE}/guarantors/nobody").status_code == 404
+    assert "Providers and banks" in browser.get(BASE).text

@@ -69,3 +69,18 @@ def test_a_statement_is_json_or_pdf_and_keeps_to_whoever_asks(served: Served) ->
     assert named.content != told.content  # to their own channel they have a name
     finance = served.get(f"{path}?format=pdf", "finance")
     assert finance.content == told.content  # the id stands where others see no name
+
+
+def test_the_letter_of_a_plan_is_given_in_two_languages(served: Served) -> None:
+    loan = drawn(served)
+    body = {"loan": loan["loan"], "kind": "interest_pause", "pause_days": 30}
+    made = served.post(f"/v1/users/{loan['user']}/plans", body, "operations")
+    path = f"/v1/plans/{made.json()['plan']}/letter"
+    told = served.get(path)
+    assert (told.status_code, told.headers["content-type"]) == (200, "application/pdf")
+    assert told.headers["document-sha256"] == hashlib.sha256(told.content).hexdigest()
+    assert served.get(path).content == told.content
+    assert served.get(f"{path}?language=zh").content[:5] == b"%PDF-"
+    refused(served.get(path, "channel_2"), 404, "not_found")
+    refused(served.get(path, "institution"), 403, "forbidden")
+    refused(served.get("/v1/plans/pl_0000ZZZZZZZ/letter"), 404, "not_found")

@@ -39,7 +39,7 @@ def filled(path: str) -> str:
                     "event": "ev", "order": "or", "unallocated": "un",
                     "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
                     "case": "ca", "contact": "ct", "stop": "st",
-                    "settlement": "se"}  # fmt: skip
+                    "settlement": "se", "claim": "cl"}  # fmt: skip
         return f"{prefixes[found[1]]}_0000ZZZZZZZ" if found[1] in prefixes else "9999"
 
     return re.sub(r"{(\w+)}", one, path)

@@ -27,6 +27,7 @@ from usance.platform.api import (
     events,
     figures,
     funding,
+    guarantors,
     health,
     institutions,
     jobs,
@@ -60,7 +61,8 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, documents.group, money.group, money_movement.group,
-    borrower_help.group, collections.group, institutions.group, settlements.group, funding.group,
+    borrower_help.group, collections.group, institutions.group, settlements.group,
+    guarantors.group, funding.group,
     ledger.group, figures.group, control.group, events.group, jobs.group, sessions.group,
 )  # fmt: skip
 

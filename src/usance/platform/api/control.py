@@ -15,6 +15,7 @@ from usance.platform.reads import configuration
 from usance.platform.reads.reading import Reading
 from usance.platform.security import access_reads
 from usance.platform.security.roles import Roles
+from usance.service.help.plan_rules import shipped_text
 
 group = Group("Control", "control")
 EVERYONE = ("channel", "institution", "provider", "operations", "finance", "control")
@@ -61,6 +62,14 @@ async def flows(read: Reading, call: Call) -> Any:
     return page(
         await configuration.settings(read.transaction, "flow"), call.query, "name", "version"
     )
+
+
+async def plan_rules(read: Reading, call: Call) -> Any:
+    """Rules of plans for borrowers in trouble, by version; those in force come last, with text."""
+    rows = await configuration.settings(read.transaction, "plan_rules")
+    text = read.moment.lender.plan_rules_text or shipped_text()
+    now = {"name": "in_force", "version": 0, "valid_from": None, "text": text}
+    return page([*rows, now], call.query, "name", "version")
 
 
 async def models(read: Reading, call: Call) -> Any:
@@ -112,6 +121,8 @@ group.read("/audit", Page[Object], audit, query=PAGED)
 group.read("/audit/verify", AuditCheck, audit_verify)
 group.read("/parameters", Page[Object], parameters, query=PAGED)
 group.command("/parameters", "parameter.put", {202: Approval})
+group.read("/plan-rules", Page[Object], plan_rules, query=PAGED)
+group.command("/plan-rules", "plan_rules.put", {202: Approval})
 group.read("/flows", Page[Object], flows, query=PAGED)
 group.command("/flows", "flow.put", {202: Approval})
 group.read("/models", Page[Object], models, query=PAGED)

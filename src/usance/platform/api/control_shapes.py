@@ -97,6 +97,41 @@ class SettlementBatch(Shape):
     answered_at: str | None
 
 
+class VirtualAccount(Shape):
+    """A number that money finds its user or loan by."""
+
+    number: str
+    user: str
+    loan: str | None
+    provider: str
+    opened_at: str
+    closed_at: str | None
+    state: Literal["open", "closed"]
+
+
+class DepositCall(Shape):
+    """A guarantor's call to top up its deposit."""
+
+    day: str
+    amount_minor: int
+    due_on: str
+
+
+class Guarantor(Shape):
+    """A third-party guarantor with its deposit."""
+
+    guarantor: str
+    currency: str
+    guaranteed_minor: int
+    balance_minor: int
+    required_minor: int
+    short_minor: int
+    call: DepositCall | None
+    claims_waiting: int
+    claims_waiting_minor: int
+    borne_minor: int
+
+
 class Claim(Shape):
     """A claim of a loan that was compensated."""
 
@@ -107,8 +142,13 @@ class Claim(Shape):
     amount_minor: int
     currency: str
     made_on: str
-    state: Literal["paid", "withdrawn"]
+    state: Literal["paid", "withdrawn", "filed", "declined", "disputed", "closed"]
     recovered_minor: int
+    deposit_minor: int
+    own_minor: int
+    passed_minor: int
+    answer_by: str | None
+    reason: str | None
     settlement: str | None
 
 

@@ -12,7 +12,13 @@ from usance.platform.api.guard import Access
 from usance.platform.api.parameters import HISTORY, one_of
 from usance.platform.api.shapes import Page, Statement
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads.letters import agreement_letter, lender_name, name_of, statement_of
+from usance.platform.reads.letters import (
+    agreement_letter,
+    lender_name,
+    name_of,
+    plan_letter,
+    statement_of,
+)
 from usance.platform.user_record import owner_of, read_id
 from usance.service.documents.letter_values import LANGUAGES
 
@@ -53,6 +59,17 @@ async def statement(call: Call) -> Response:
     return Response(letter.pdf, 200, headers, PDF)
 
 
+async def plan(call: Call) -> Response:
+    """The letter of a plan that was offered, as PDF."""
+    name = call.path["plan"]
+    async with call.platform.reading(call.principal) as read:
+        letter = await plan_letter(read, name, call.query.get("language", LANGUAGES[0]),
+                                   with_name=_knows_people(call))  # fmt: skip
+    headers = {"Content-Disposition": f'inline; filename="{name}.pdf"',
+               "Document-Sha256": letter.sha256}  # fmt: skip
+    return Response(letter.pdf, 200, headers, PDF)
+
+
 def _knows_people(call: Call) -> bool:
     """True for channels, whose own borrowers these are; names are revealed to others by command."""
     return call.principal.kind is PrincipalKind.CHANNEL
@@ -62,6 +79,11 @@ group.add(
     "GET", "/agreements/{agreement}/document", agreement,
     Access(frozenset(group.scopes), query={"language": LANGUAGE}), {200: Page},
     "The contract of an agreement as PDF.", files=(PDF,),
+)  # fmt: skip
+group.add(
+    "GET", "/plans/{plan}/letter", plan,
+    Access(frozenset(group.scopes), query={"language": LANGUAGE}), {200: Page},
+    "The letter of a plan that was offered, as PDF.", files=(PDF,),
 )  # fmt: skip
 group.add(
     "GET", "/loans/{loan}/statement", statement,

@@ -19,7 +19,7 @@ from usance.platform.api.shapes import Changed, Noticed, Payment
 from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.payments import provider_of
-from usance.platform.commands.unit_of_work import execute
+from usance.platform.commands.unit_of_work import Outcome, execute
 from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading
 
@@ -70,8 +70,10 @@ async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
     ref = line.get("ref") if isinstance(line, Mapping) else None
     if not isinstance(line, Mapping) or "provider" in line:
         return _refused(ref, "unknown_field" if isinstance(line, Mapping) else "invalid_field")
+    body = {**line, "provider": provider}
+    if "account" in line:
+        return await _for_nobody(call, body, ref)
     try:
-        body = {**line, "provider": provider}
         outcome = await call.platform.do(call.principal, "payment.book", body, dry_run=call.dry_run)
     except NotFound:  # money is never lost: it waits for a person
         return await _for_nobody(call, body, ref)
@@ -79,15 +81,22 @@ async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
         if status_of(error) >= 500:
             raise
         return _refused(ref, code_of(error.as_dict()["code"]))
-    payment = outcome.answer
-    result = "booked" if payment["allocation"] else "unallocated"
+    return _taken(ref, outcome)
+
+
+def _taken(ref: Any, outcome: Outcome) -> dict[str, Any]:
+    """The answer of a line that was taken."""
+    result = "booked" if outcome.answer.get("allocation") else "unallocated"
     if not outcome.is_new:
         result = "duplicate"
-    return {"ref": ref, "result": result, "payment": payment["payment"], "code": None}
+    return {"ref": ref, "result": result, "payment": outcome.answer.get("payment"), "code": None}
 
 
 async def _for_nobody(call: Call, body: Mapping[str, Any], ref: Any) -> dict[str, Any]:
-    """Money for a loan or user that is not there becomes unallocated cash."""
+    """Money sent to a virtual account, or for a loan or user that is not there.
+
+    An account leads to whoever it was opened for; all else becomes unallocated cash.
+    """
     given = {name: value for name, value in body.items() if name not in ("loan", "user")}
     try:
         outcome = await call.platform.do(
@@ -97,8 +106,7 @@ async def _for_nobody(call: Call, body: Mapping[str, Any], ref: Any) -> dict[str
         if status_of(error) >= 500:
             raise
         return _refused(ref, code_of(error.as_dict()["code"]))
-    result = "unallocated" if outcome.is_new else "duplicate"
-    return {"ref": ref, "result": result, "payment": None, "code": None}
+    return _taken(ref, outcome)
 
 
 def _refused(ref: Any, code: str) -> dict[str, Any]:

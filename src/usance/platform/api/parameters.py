@@ -30,6 +30,7 @@ PATH_IDS = {
     "quote": "qu", "account": "ac", "event": "ev", "order": "or", "unallocated": "un",
     "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
     "case": "ca", "contact": "ct", "stop": "st", "settlement": "se",
+    "claim": "cl",
 }  # fmt: skip
 """Names of ids in addresses with the prefix that each has."""
 

@@ -19,6 +19,7 @@ from usance.platform.reads.settlements import load_batch, load_settlement, settl
 from usance.platform.security.permuted_ids import ids_of_party
 from usance.platform.settling import InstitutionTerms
 from usance.platform.user_record import read_id
+from usance.service.guarantees.claim import ClaimState
 from usance.service.settlement.layout import write_file
 
 group = Group("Institutions", "institution", "operations", "finance")
@@ -90,6 +91,7 @@ group.add(
 )  # fmt: skip
 group.command("/settlements/{settlement}/acknowledge", "settlement.acknowledge",
               {200: SettlementBatch})  # fmt: skip
-group.read("/claims", Page[Claim], claims, query={"state": one_of("paid", "withdrawn"), **PAGED})
+group.read("/claims", Page[Claim], claims,
+           query={"state": one_of(*(each.value for each in ClaimState)), **PAGED})  # fmt: skip
 group.read("/settlement-control", Page[Object], control, query=PAGED,
            scopes=("finance", "operations"))  # fmt: skip

@@ -21,6 +21,7 @@ from usance.platform.commands.control import (
     put_model,
     put_parameter,
 )
+from usance.platform.commands.plan_rules import PLAN_RULES, PutPlanRules, put_plan_rules
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.store.write_set import WriteSet
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 FORM = "usance configuration 1"
-KINDS = ("mandates", "parameter", "flow", "model")
+KINDS = ("mandates", "parameter", "flow", "model", "plan_rules")
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ async def _put(
         if row["kind"] == "flow":
             flow = PutFlow(document.get("shipped", name), first, document.get("files"))
             return await put_flow(transaction, principal, moment, flow)
+        if row["kind"] == PLAN_RULES:
+            rules = PutPlanRules(document["text"])
+            return await put_plan_rules(transaction, principal, moment, rules)
         model = PutModel(name, first, document["sha256"])
         return await put_model(transaction, principal, moment, model)
     except (KeyError, ValueError) as error:

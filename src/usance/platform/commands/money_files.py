@@ -138,6 +138,7 @@ async def _enter(
             amount_minor=line.amount_minor, currency=line.currency, booked_on=line.booked_on,
             value_on=line.value_on, party=party, batch=line.batch, fee_minor=line.fee_minor,
             loan_id=line.loan_id, bank_ref=line.bank_ref, is_reversal=line.is_reversal,
+            account=line.account if line.account != statement.account else "",
         )  # fmt: skip
     await _state_balance(transaction, moment, statement, dict(before or {}), changes)
     return {"file": print_id("fi", number), "account": account, "outcome": outcome,

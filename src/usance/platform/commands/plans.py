@@ -30,7 +30,7 @@ from usance.platform.refusals import PlanNotOffered, WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 from usance.service.help.plan_offers import HelpedLoan, PlanOffer, PlanRequest, offer_plan, refusals
-from usance.service.help.plan_rules import PlanKind, shipped_rules
+from usance.service.help.plan_rules import PlanKind, PlanRules
 
 if TYPE_CHECKING:
     import asyncpg
@@ -108,17 +108,18 @@ async def ask(
     }  # fmt: skip
     changes = WriteSet(user_changes=[user.change()])
     changes.put("hardship_requests", **row)
-    possible = [each for loan in loans for each in await _possible(transaction, loan, today)]
+    rules = moment.lender.plan_rules
+    possible = [each for loan in loans
+                for each in await _possible(transaction, loan, today, rules)]  # fmt: skip
     answer = {**hardship_answer(row), "plans": possible}
     return Decided(answer, answer["case"], user.user_id, changes)
 
 
 async def _possible(
-    transaction: asyncpg.Connection, loan: LoanRecord, day: date
+    transaction: asyncpg.Connection, loan: LoanRecord, day: date, rules: PlanRules
 ) -> list[dict[str, Any]]:
     """Plans that the least of each kind would be offered for."""
     helped, view = await _helped(transaction, loan), loan.at(day).view()
-    rules = shipped_rules()
     return [
         {"loan": print_id("ln", loan.loan_id), "kind": each.kind.value,
          "most": rules.of(each.kind).most}
@@ -171,7 +172,7 @@ async def offer(
     request = PlanRequest(kind, command.months, command.rate_ppm, command.pause_days,
                           command.discount_ppm)  # fmt: skip
     role = TRUSTED if _is_trusted(principal) else COLLECTOR
-    made = _plan(await _helped(transaction, loan), moment.business_date, request, role)
+    made = _plan(await _helped(transaction, loan), moment, request, role)
     number, last = user.next("records"), moment.business_date + timedelta(days=ANSWER_DAYS)
     row: dict[str, Any] = {
         "plan_id": number, "user_id": user.user_id, "loan_id": loan.loan_id, "kind": kind.value,
@@ -229,8 +230,7 @@ async def _book(
     loan = await load_loan(transaction, row["loan_id"])
     given = row["request"]
     request = PlanRequest(**{**given, "kind": PlanKind(given["kind"])})
-    made = _plan(await _helped(transaction, loan), moment.business_date, request,
-                 row["granted_as"])  # fmt: skip
+    made = _plan(await _helped(transaction, loan), moment, request, row["granted_as"])
     for terms in made.terms:
         new = terms_row(loan, terms, moment.business_date)
         changes.add("loans", **new)
@@ -272,9 +272,10 @@ def _keep_payment(
     ))  # fmt: skip
 
 
-def _plan(loan: HelpedLoan, day: date, request: PlanRequest, role: str) -> PlanOffer:
+def _plan(loan: HelpedLoan, moment: Moment, request: PlanRequest, role: str) -> PlanOffer:
+    rules = moment.lender.plan_rules
     try:
-        return offer_plan(loan, day, request, role=role)
+        return offer_plan(loan, moment.business_date, request, role=role, rules=rules)
     except UsanceError as error:
         raise PlanNotOffered(error.what, where=request.kind.value, fix=error.fix) from error
 

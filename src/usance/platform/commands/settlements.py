@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from usance.base.dates import from_day
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
+from usance.platform.commands.claims import file_claim, withdraw
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.errors import InvalidField
 from usance.platform.order_record import new_order
@@ -25,6 +26,7 @@ from usance.platform.settling import (
     parts_of,
     rows_of,
     settled_rows,
+    since_of,
 )
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import read_id
@@ -60,6 +62,8 @@ class CloseSettlement:
     day: date
     loans: tuple[int, ...] = ()
     through_xid: int = 0
+    since: tuple[date, ...] = ()
+    """The first day that anything new touches, of each of the loans; all days if left out."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class AcknowledgeSettlement:
 
 
 async def close(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: CloseSettlement
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: CloseSettlement
 ) -> Decided:
     """Close the batch of an institution; none if nothing has changed for it."""
     who = command.institution
@@ -93,7 +97,7 @@ async def close(
         batch = each
         number = await transaction.fetchval("select usance.next_ids('settlement', 1)")
     row = await _row(transaction, moment, batch, number, changes) if batch is not None else None
-    claims = await _claims(transaction, parts, who, number, changes)
+    claims = await _claims(transaction, moment, principal, parts, command, number, changes)
     subject = f"institution/{moment.lender.party_name('institution', who)}/{command.day}"
     answer = {"institution": moment.lender.party_name("institution", who),
               "day": command.day.isoformat(), "claims": claims,
@@ -117,8 +121,10 @@ async def _batches(
 ) -> list[SettlementBatch]:
     """The batch as the difference of what is owed now to what was settled, of the loans given."""
     ids = [loan.loan_id for loan in parts.loans]
-    so_far = await settled_rows(transaction, command.institution, ids)
-    now = owed(parts, so_far.days, command.day)
+    since = dict(zip(command.loans, command.since, strict=True)) if command.since else {}
+    first = [since_of(parts, each, since) for each in ids]
+    so_far = await settled_rows(transaction, command.institution, ids, first)
+    now = owed(parts, so_far.days, command.day, since)
     mine = now.rows((now.institution == command.institution).nonzero()[0])
     before: list[SettlementBatch] = []
     if mark is not None or len(so_far.rows.day):
@@ -158,31 +164,28 @@ async def _row(
 
 
 async def _claims(
-    transaction: asyncpg.Connection, parts: Parts, institution: int, number: int, changes: WriteSet
-) -> int:
+    transaction: asyncpg.Connection, moment: Moment, principal: Principal, parts: Parts,
+    command: CloseSettlement, number: int, changes: WriteSet,
+) -> int:  # fmt: skip
     """Claims of loans that were compensated, once each; withdrawn where it was taken back."""
-    there = compensations(parts, institution)
+    who = command.institution
+    there = compensations(parts, who)
     known = {
         (row["loan_id"], row["fact_ref"]): dict(row)
         for row in await transaction.fetch(
             "select * from usance.claims where institution = $1 and loan_id = any($2)",
-            institution, [loan.loan_id for loan in parts.loans],
+            who, [loan.loan_id for loan in parts.loans],
         )
     }  # fmt: skip
     new = [key for key in there if key not in known]
     if new:
         first = await transaction.fetchval("select usance.next_ids('claim', $1)", len(new))
         for claim, key in enumerate(sorted(new), start=first):
-            loan, fact = there[key]
-            changes.put(
-                "claims", claim_id=claim, loan_id=loan.loan_id,
-                institution=institution, guarantor=0, fact_ref=fact.ref,
-                amount_minor=fact.amount_minor, made_on=fact.effective_on, settlement_id=number,
-                state="paid",
-            )  # fmt: skip
+            file_claim(moment, principal, there[key], changes, claim_id=claim, institution=who,
+                       settlement_id=number)  # fmt: skip
     for key, row in known.items():
         if key not in there and row["state"] != "withdrawn":
-            changes.put("claims", **{**row, "state": "withdrawn"})
+            await withdraw(transaction, moment, principal, row, changes)
     return len(new)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.loan_change import book_facts, check_day
-from usance.platform.commands.payment_booking import allocated, pay
-from usance.platform.commands.payments import check_money, provider_of, reference_of
+from usance.platform.commands.payment_booking import allocated, book, pay
+from usance.platform.commands.payments import (
+    BookPayment,
+    check_money,
+    provider_of,
+    reference_of,
+)
+from usance.platform.commands.virtual_accounts import find_account
 from usance.platform.loan_record import load_loan
 from usance.platform.order_record import new_order
 from usance.platform.principals import Principal
@@ -37,6 +43,8 @@ class ReceiveCash:
     ref: str
     provider: str | None = None
     payer: str = ""
+    account: str = ""
+    """The virtual account it was sent to."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,10 @@ class ReturnCash:
 async def receive(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: ReceiveCash
 ) -> Decided:
-    """Keep money that cannot be attributed; told again, it is the same money."""
+    """Keep money that cannot be attributed; told again, it is the same money.
+
+    Sent to a virtual account, it is a payment of whoever the account is for.
+    """
     provider = provider_of(moment, principal, command.provider)
     reference_of(moment, provider, command.ref)
     check_money(moment, command.amount_minor, command.currency)
@@ -76,9 +87,17 @@ async def receive(
             raise ReferenceUsed("this reference was told with other content", where="body.ref",
                                 fix="Tell what was told, or give another reference")  # fmt: skip
         return _told(moment, dict(known), WriteSet(), is_new=False)
+    owner = await find_account(transaction, provider, command.account)
+    if owner is not None and owner.closed_at is None:
+        paid = BookPayment(
+            command.amount_minor, command.currency, command.effective_on, command.ref,
+            loan=owner.loan, user=owner.user, provider=command.provider,
+        )  # fmt: skip
+        done = await book(transaction, principal, moment, paid)
+        return replace(done, event="payment.booked" if done.is_new else "")
     row = {
         "unallocated_id": await transaction.fetchval("select usance.next_ids('unallocated', 1)"),
-        "user_id": 0, "provider": provider, "reference": command.ref,
+        "user_id": owner.user_id if owner else 0, "provider": provider, "reference": command.ref,
         "received_on": command.effective_on, "amount_minor": command.amount_minor,
         "used_minor": 0, "currency": int(moment.lender.currency),
         "party": moment.vault.index(command.payer) if command.payer.strip() else b"",
@@ -183,4 +202,5 @@ def _told(
     moment: Moment, row: dict[str, Any], changes: WriteSet, *, is_new: bool = True
 ) -> Decided:
     answer = unallocated_answer(moment.lender, row, moment.business_date)
-    return Decided(answer, answer["unallocated"], 0, changes, is_new, as_platform=True)
+    return Decided(answer, answer["unallocated"], row["user_id"], changes, is_new,
+                   as_platform=True)  # fmt: skip

@@ -15,10 +15,22 @@ from usance.platform.console.lists import ListState, file_of, listing
 from usance.platform.errors import InvalidField
 from usance.platform.reads import money_lists as reads
 from usance.platform.reads.settlements import settlement_control
+from usance.platform.reads.virtual_accounts import account_rows
+from usance.service.guarantees.claim import ClaimState
 from usance.service.orders.payment_order import OrderState, Purpose
 
 BASE = f"{HOME}/money"
-PARTS = ("money", "orders", "breaks", "unallocated", "settlements", "claims", "files")
+PARTS = (
+    "money",
+    "orders",
+    "breaks",
+    "unallocated",
+    "settlements",
+    "claims",
+    "guarantors",
+    "accounts",
+    "files",
+)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -43,9 +55,15 @@ async def show(visit: Visit) -> Response:
         waiting = await reads.overview(read.transaction)
         control = await settlement_control(read.transaction, read.moment.lender)
         currency = read.moment.lender.currency
+        clearing = [
+            {**row, "in_transit": printed(row["in_transit_minor"], currency),
+             "bank_balance": "" if row["bank_minor"] is None
+             else printed(row["bank_minor"], currency)}
+            for row in await reads.clearing_rows(read.transaction, read.moment.lender)
+        ]  # fmt: skip
     return visit.page(
         "money", "money", visit.texts["money"], parts_of=parts(visit), waiting=waiting,
-        control=control, base=BASE, money=lambda minor: printed(minor, currency),
+        clearing=clearing, control=control, base=BASE, money=lambda minor: printed(minor, currency),
     )  # fmt: skip
 
 
@@ -127,7 +145,8 @@ async def settlements(visit: Visit) -> Response:
 
 async def claims(visit: Visit) -> Response:
     """Claims of loans that were compensated, with what was recovered on each."""
-    asked = ListState.of(visit.request, {"state": ["", "paid", "withdrawn"]})
+    states = sorted(each.value for each in ClaimState)
+    asked = ListState.of(visit.request, {"state": ["", *states]})
     async with visit.platform.reading(visit.operator.principal) as read:
         moment = read.moment
         rows = await reads.claim_rows(read.transaction, moment.lender, moment.business_date,
@@ -136,6 +155,28 @@ async def claims(visit: Visit) -> Response:
     names = ("claim", "loan", "institution", "guarantor", "amount_minor", "recovered_minor",
              "made_on", "state", "settlement")  # fmt: skip
     return _list(visit, "claims", asked, rows, names, "claim", moment.lender.currency)
+
+
+async def guarantors(visit: Visit) -> Response:
+    """Third-party guarantors with what they guarantee, their deposits and claims."""
+    asked = ListState.of(visit.request, {})
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await read.guarantors()
+        currency = read.moment.lender.currency
+    names = ("guarantor", "guaranteed_minor", "required_minor", "balance_minor", "short_minor",
+             "claims_waiting", "claims_waiting_minor", "borne_minor")  # fmt: skip
+    return _list(visit, "guarantors", asked, rows, names, "guarantor", currency)
+
+
+async def accounts(visit: Visit) -> Response:
+    """Virtual accounts with the user or loan that each is for."""
+    asked = ListState.of(visit.request, {"state": ["open", "closed", ""]}, default="open")
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await account_rows(read.transaction, read.moment.lender, asked.filters["state"],
+                                  asked.before, asked.limit + 1)  # fmt: skip
+        currency = read.moment.lender.currency
+    names = ("number", "user", "loan", "provider", "opened_at", "closed_at", "state")
+    return _list(visit, "accounts", asked, rows, names, "number", currency)
 
 
 async def control(visit: Visit) -> Response:
@@ -155,12 +196,15 @@ def _list(
 ) -> Response:  # fmt: skip
     links = {"order": f"{BASE}/orders/", "file": f"{BASE}/files/", "replaces": f"{BASE}/files/",
              "break": f"{BASE}/breaks/", "unallocated": f"{BASE}/unallocated/",
-             "settlement": f"{BASE}/settlements/", "loan": f"{HOME}/loans/"}  # fmt: skip
+             "settlement": f"{BASE}/settlements/", "claim": f"{BASE}/claims/",
+             "guarantor": f"{BASE}/guarantors/", "loan": f"{HOME}/loans/"}  # fmt: skip
     if "borrowers" in visit.screens:
         links["user"] = f"{HOME}/borrowers/"
     numbers = [name for name in names if name.endswith(("_minor", "_days"))]
+    if part == "claims":  # a claim on ourselves has no page of a guarantor
+        del links["guarantor"]
     return listing(
         visit, "money", asked, shown(rows, names, currency, raw=bool(asked.format)), key=key,
         links=links, title=visit.texts[f"part_{part}"], parts=parts(visit),
-        numbers=[*numbers, "lines", "differing"],
+        numbers=[*numbers, "lines", "differing", "claims_waiting"],
     )  # fmt: skip

@@ -17,16 +17,19 @@ from usance.platform.api.settlements import MEDIA, settlement_file
 from usance.platform.api.would import told
 from usance.platform.commands.breaks import OWNERS
 from usance.platform.commands.command import WAITING
-from usance.platform.console.actions import AMOUNT, CONFIRM, REASON, Action, Field, effect_of
+from usance.platform.commands.deposits import PLACED, RETURNED
+from usance.platform.console.actions import AMOUNT, CONFIRM, DAY, REASON, Action, Field, effect_of
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.money import BASE, parts, shown
 from usance.platform.errors import Forbidden, NotFound, PlatformError
 from usance.platform.reads import money_lists as reads
 from usance.platform.reads.approvals import approval_rows
+from usance.platform.reads.letters import claim_letter
 from usance.platform.reads.money_lists import SHOWN_LINES
 from usance.platform.reads.reading import Reading
 
+MOVEMENT = Field("kind", "choice", PLACED, (PLACED, RETURNED))
 OWNER = Field("owner", "choice", OWNERS[0], OWNERS)
 ACTIONS = {
     "orders": {"cancel": Action("cancel", "order.cancel", (REASON,))},
@@ -34,12 +37,28 @@ ACTIONS = {
                "clear": Action("clear", "break.clear", (REASON,))},
     "unallocated": {"assign": Action("assign", "cash.assign", (Field("loan"), AMOUNT)),
                     "return": Action("return", "cash.return", (AMOUNT,))},
+    "settlements": {"acknowledge": Action("acknowledge", "settlement.acknowledge",
+                                          (Field("total_minor", "money"),))},
+    "claims": {"answer": Action("answer_claim", "claim.answer", (AMOUNT, REASON, DAY)),
+               "dispute": Action("dispute", "claim.dispute", (REASON,)),
+               "close": Action("close_claim", "claim.close", (REASON,)),
+               "withdraw": Action("withdraw_claim", "claim.withdraw", (REASON,))},
+    "guarantors": {"move": Action("move_deposit", "deposit.move", (MOVEMENT, AMOUNT, Field("ref"),
+                                                                   DAY))},
 }  # fmt: skip
 """Actions on each kind of record, by the name that its address has."""
-IDS = {"orders": "order", "breaks": "break_id", "unallocated": "unallocated"}
+IDS = {"orders": "order", "breaks": "break_id", "unallocated": "unallocated",
+       "settlements": "settlement", "claims": "claim", "guarantors": "guarantor"}  # fmt: skip
 """The field of a command that names its record."""
-OPEN = {"orders": ("created",), "breaks": ("open", "explained"), "unallocated": ("open",)}
-"""States in which something can be done."""
+OPEN = {
+    "cancel": ("created",), "hand_over": ("open", "explained"), "clear": ("open", "explained"),
+    "assign": ("open",), "return": ("open",), "acknowledge": ("closed", "disputed"),
+    "answer_claim": ("filed", "disputed"), "dispute": ("declined",),
+    "close_claim": ("declined", "disputed"),
+    "withdraw_claim": ("filed", "paid", "declined", "disputed", "closed"),
+    "move_deposit": ("open",),
+}  # fmt: skip
+"""States of a record in which each action can be done."""
 
 
 async def order(visit: Visit) -> Response:
@@ -101,6 +120,46 @@ async def settlement(visit: Visit) -> Response:
                  f"{BASE}/settlements/{found['settlement']}/file")  # fmt: skip
 
 
+async def claim(visit: Visit) -> Response:
+    """One claim with its answers; that of a third party also as a letter."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        found = await read.claim(_name(visit))
+        currency = read.moment.lender.currency
+    letter = f"{BASE}/claims/{found['claim']}/letter" if found["answer_by"] else ""
+    tables: list[Any] = [("claim_events", _rows(found["events"], currency), {})]
+    return _page(visit, "claims", found, tables, currency, letter, text="claim_letter")
+
+
+async def claim_pdf(visit: Visit) -> Response:
+    """The letter of a claim in the visitor's language."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        made = await claim_letter(read, _name(visit), language_of(visit.request))
+    headers = {"Content-Disposition": f'inline; filename="{_name(visit)}.pdf"'}
+    return Response(made.pdf, 200, headers, "application/pdf")
+
+
+async def guarantor(visit: Visit) -> Response:
+    """One guarantor: its deposit with level, movements and calls, and claims that wait."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        found = await read.guarantor(_name(visit))
+        subject = f"guarantor/{found['guarantor']}"
+        pending = await approval_rows(read.transaction, "pending", subject, "", 20)
+        currency = read.moment.lender.currency
+    tables: list[Any] = [("deposit_moves", _rows(found["moves"], currency), {}),
+              ("deposit_calls", _rows(found["calls"], currency), {})]  # fmt: skip
+    return _page(visit, "guarantors", found, tables, currency,
+                 f"{BASE}/guarantors/{found['guarantor']}/claims-file", pending,
+                 text="claims_file")  # fmt: skip
+
+
+async def guarantor_file(visit: Visit) -> Response:
+    """The file of the claims that wait for a guarantor's answer."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        name, text = await read.claims_file(_name(visit))
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, 200, headers, "text/csv")
+
+
 async def batch_file(visit: Visit) -> Response:
     """The file of a batch, as its institution takes it."""
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -121,6 +180,8 @@ async def ask(visit: Visit) -> Response:
              for field in action.fields}  # fmt: skip
     async with visit.platform.reading(visit.operator.principal) as read:
         found = await _found(read, kind, _name(visit))
+        given |= {name: read.moment.business_date.isoformat() for name, value in given.items()
+                  if name == "effective_on" and not value}  # fmt: skip
         if kind == "unallocated" and not given["amount_minor"]:
             given["amount_minor"] = printed(found["left_minor"], read.moment.lender.currency)
     return _form(visit, kind, action, given)
@@ -153,6 +214,12 @@ async def _found(read: Reading, kind: str, name: str) -> Mapping[str, Any]:
     if kind == "breaks":
         moment = read.moment
         return await reads.one_break(read.transaction, moment.lender, moment.business_date, name)
+    if kind == "settlements":
+        return await read.settlement(name)
+    if kind == "claims":
+        return await read.claim(name)
+    if kind == "guarantors":
+        return await read.guarantor(name)
     return await (read.order(name) if kind == "orders" else read.one_unallocated(name))
 
 
@@ -204,18 +271,18 @@ def _facts(
 
 def _page(
     visit: Visit, kind: str, found: Mapping[str, Any], tables: list[Any], currency: Currency,
-    download: str = "", pending: Sequence[Mapping[str, Any]] = (),
+    download: str = "", pending: Sequence[Mapping[str, Any]] = (), text: str = "batch_file",
 ) -> Response:  # fmt: skip
     actions = [
         (visit.texts[f"do_{each.name}"], f"{BASE}/{kind}/{_name(visit)}/{name}")
         for name, each in ACTIONS.get(kind, {}).items()
-        if visit.may(each.command) and found["state"] in OPEN[kind]
+        if visit.may(each.command) and found["state"] in OPEN[each.name]
     ]
     name = visit.texts[f"column_{kind.removesuffix('s')}"]
     return visit.page(
         "money", "money_record", f"{name} {_name(visit)}",
         parts_of=parts(visit), facts=_facts(visit, found, currency), tables=tables, actions=actions,
-        download=download, pending=pending,
+        download=download, download_text=visit.texts[text], pending=pending,
         done=visit.texts.get(f"do_{visit.request.query_params.get('done')}", ""),
         is_waiting=found.get("state") == "explained",
     )  # fmt: skip

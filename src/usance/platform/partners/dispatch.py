@@ -22,18 +22,21 @@ from usance.platform.commands.placement import instant_provider, start_of_day
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import OutboundRefused
 from usance.platform.order_record import (
+    BY_REFERENCE,
     OrderRecord,
     is_instant,
     load_order,
+    load_orders,
     provider_settings,
 )
+from usance.platform.partners.http_provider import HttpProvider, http_provider
 from usance.platform.partners.simulated_provider import SimulatedProvider
 from usance.platform.principals import SYSTEM
 from usance.platform.store.database import connection_failures
 from usance.service.orders.debit_policy import DebitPolicy
 from usance.service.orders.next_step import Step
 from usance.service.orders.payment_order import OrderEvent
-from usance.service.orders.provider_port import Provider
+from usance.service.orders.provider_port import Notice, Provider
 from usance.world.payment_provider import PaymentProvider, ProviderFaults
 
 if TYPE_CHECKING:
@@ -45,7 +48,10 @@ LOG = logging.getLogger("usance.orders")
 POLL_SECONDS = 1.0
 MAX_ORDERS = 10_000
 """Orders that one look at the queue moves."""
-_DUE = "select order_id from usance.orders where next_at <= $1 order by next_at, order_id limit $2"
+_DUE = (
+    "select order_id, provider, state from usance.orders where next_at <= $1"
+    " order by next_at, order_id limit $2"
+)
 _DEBTORS = (
     "select distinct a.user_id from usance.accounts a join usance.loan_states s"
     " on s.loan_id between a.user_id * 16384 and a.user_id * 16384 + 16383"
@@ -76,18 +82,37 @@ async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
 
 
 async def move_orders(platform: Platform, limit: int = MAX_ORDERS) -> int:
-    """Move every order whose time has come by one step; the number of orders."""
+    """Move every order whose time has come by one step; the number of orders.
+
+    What was not sent yet waits while its provider is away; one whose provider cannot be opened
+    stops no other.
+    """
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         moment = await now(transaction, platform.services)
         rows = await transaction.fetch(_DUE, moment.at, limit)
+    moved = 0
     for row in rows:
-        await move_order(platform, row["order_id"])
-    return len(rows)
+        port = platform.providers.get(row["provider"])
+        if row["state"] == "created" and isinstance(port, HttpProvider) and port.is_away():
+            continue
+        try:
+            await move_order(platform, row["order_id"])
+            moved += 1
+        except OutboundRefused:
+            LOG.warning("%s waits", print_id("or", row["order_id"]), exc_info=True)
+    return moved
 
 
 async def move_order(platform: Platform, order_id: int) -> None:
-    """Book the next step of an order, do it, and book the answer."""
+    """Book the next step of an order, do it, and book the answer.
+
+    The provider is opened first: nothing is booked as sent where nothing can be sent.
+    """
     shown = print_id("or", order_id)
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        record = await load_order(transaction, order_id)
+        moment = await now(transaction, platform.services)
+    port_of(platform, moment, record)
     outcome = await platform.do(SYSTEM, StepOrder(shown))
     step = Step(outcome.answer["step"])
     if step not in (Step.SEND, Step.SEND_AGAIN, Step.ASK):
@@ -125,20 +150,27 @@ def connected(platform: Platform, moment: Moment, provider: int) -> Provider:
     given = provider_settings(moment.lender, provider)
     local = moment.at.astimezone(moment.lender.zone)
     if provider not in platform.providers:
-        platform.providers[provider] = open_port(given, local)
+        name = moment.lender.party_name("provider", provider)
+        platform.providers[provider] = open_port(
+            name, given, local, allow_private=moment.lender.is_sandbox
+        )
     port = platform.providers[provider]
     if isinstance(port, SimulatedProvider):
         port.at = max(port.at, local)
     return port
 
 
-def open_port(given: Mapping[str, Any], at: datetime) -> Provider:
+def open_port(
+    name: str, given: Mapping[str, Any], at: datetime, *, allow_private: bool
+) -> Provider:
     """The port that a provider's contract names."""
     if given["port"] == "world":
         faults = ProviderFaults(**given.get("faults_ppm", {}))
         return SimulatedProvider(PaymentProvider(given.get("seed", 1), faults), at)
+    if given["port"] == "http":
+        return http_provider(name, given, allow_private=allow_private)
     raise OutboundRefused(
-        f"there is no port {given['port']}", where="providers", fix="Give instant or world"
+        f"there is no port {given['port']}", where="providers", fix="Give instant, world or http"
     )
 
 
@@ -147,12 +179,35 @@ async def take_notices(platform: Platform) -> int:
     count = 0
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         moment = await now(transaction, platform.services)
-    for provider in list(platform.providers):
+    for provider in sorted(platform.providers.keys() | _over_http(moment)):
         port = connected(platform, moment, provider)
-        for notice in await asyncio.to_thread(port.notices):
-            await take_answer(platform, notice.reference, notice.event)
-            count += 1
+        try:
+            notices = await asyncio.to_thread(port.notices)
+        except OutboundRefused as error:  # told again at the next look
+            LOG.warning("no notices: %s", error)
+            continue
+        for notice in notices:
+            count += await _take_notice(platform, provider, notice)
     return count
+
+
+def _over_http(moment: Moment) -> set[int]:
+    """Providers that are asked for notices even before an order was sent to them."""
+    return {
+        number for (kind, _), number in moment.lender.parties.items()
+        if kind == "provider" and provider_settings(moment.lender, number).get("port") == "http"
+    }  # fmt: skip
+
+
+async def _take_notice(platform: Platform, provider: int, notice: Notice) -> bool:
+    """Book a notice about an order of its provider; any other is left to the provider's file."""
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        found = await load_orders(transaction, BY_REFERENCE, [notice.reference])
+    if not found or found[0].order.provider != provider:
+        LOG.warning("a notice is about %r, no order of this provider", notice.reference[:64])
+        return False
+    await take_answer(platform, print_id("or", found[0].order_id), notice.event)
+    return True
 
 
 async def run_debits(platform: Platform, day: date, hour: int) -> int:

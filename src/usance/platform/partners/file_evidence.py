@@ -57,7 +57,7 @@ async def _book(
         done = {row["reference"] for row in await transaction.fetch(_BOOKED, provider, references)}
     lines = [
         FileLine(row["no"], row["reference"], row["amount_minor"], row["currency"],
-                 row["booked_on"], bank_ref=row["bank_ref"])
+                 row["booked_on"], bank_ref=row["bank_ref"], account=row["account"])
         for row in rows if row["reference"] in known or row["reference"] not in done
     ]  # fmt: skip
     read = evidence(lines, known, provider=provider, source=command.name, at=moment.at)
@@ -74,7 +74,7 @@ async def _book(
             name = moment.lender.party_name("provider", provider)
             received = await platform.do(SYSTEM, ReceiveCash(
                 cash.amount_minor, cash.currency, min(cash.received_on, moment.business_date),
-                cash.key.partition("/")[2], name,
+                cash.key.partition("/")[2], name, account=cash.account,
             ))  # fmt: skip
             booked["received"] += received.is_new
 

@@ -6,8 +6,12 @@ from collections import defaultdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from usance.base.codes import FactKind
+from usance.platform.commands.claims import PassOnRecoveries
+from usance.platform.commands.deposits import WatchDeposit
 from usance.platform.commands.settlements import CloseSettlement
 from usance.platform.commands.unit_of_work import now
+from usance.platform.guaranteeing import guaranteed_minor, guarantors_of
 from usance.platform.partners.dispatch import mark_run
 from usance.platform.partners.file_evidence import reconcile_providers
 from usance.platform.principals import SYSTEM
@@ -18,9 +22,15 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 _NEWS = (
-    "select distinct f.loan_id, l.source from usance.facts f join usance.loans l "
-    "on l.loan_id = f.loan_id and l.terms_no = 1 where f.xid::text::bigint >= $1 order by 1"
+    "select f.loan_id, l.source, min(least(f.effective_on, t.effective_on)) as since "
+    "from usance.facts f join usance.loans l on l.loan_id = f.loan_id and l.terms_no = 1 "
+    "left join usance.facts t on f.kind = $2 and t.loan_id = f.loan_id and t.ref = f.arg "
+    "where f.xid::text::bigint >= $1 or f.effective_on > $3 group by 1, 2 order by 1"
 )
+"""Loans with facts that are new or lay beyond the cut-off, and the first day that these touch.
+
+A reversal touches the day of its target.
+"""
 _SHARED = "select distinct loan_id, source from usance.shares where loan_id = any($1)"
 _NOW = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
@@ -29,6 +39,18 @@ async def end_evening(platform: Platform, day: date) -> None:
     """Reconcile and settle a day whose evening was served."""
     await reconcile_providers(platform, day)
     await settle_day(platform, day)
+    await watch_guarantors(platform, day)
+
+
+async def watch_guarantors(platform: Platform, day: date) -> None:
+    """Look at the deposit of each guarantor, and pass on its part of what was recovered."""
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        moment = await now(transaction, platform.services)
+        known = guarantors_of(moment.lender)
+        guaranteed = await guaranteed_minor(transaction, moment.lender, day) if known else {}
+    for each in known:
+        await platform.do(SYSTEM, WatchDeposit(each, day, guaranteed.get(each, 0)))
+        await platform.do(SYSTEM, PassOnRecoveries(each, day))
 
 
 async def settle_day(platform: Platform, day: date) -> list[dict[str, Any]]:
@@ -45,13 +67,16 @@ async def settle_day(platform: Platform, day: date) -> list[dict[str, Any]]:
         through = await transaction.fetchval(_NOW)
         since = min((marks[who]["through_xid"] if who in marks else 0) for who in due)
         news: dict[int, set[int]] = defaultdict(set)
-        rows = await transaction.fetch(_NEWS, since)
+        beyond = min((marks[who]["day"] for who in due if who in marks), default=day)
+        rows = await transaction.fetch(_NEWS, since, int(FactKind.REVERSED), beyond)
+        first = {row["loan_id"]: row["since"] for row in rows}
         rows += await transaction.fetch(_SHARED, [row["loan_id"] for row in rows])
         for row in rows:
             news[institution_of(moment.lender, row["source"])].add(row["loan_id"])
     made = []
     for who, last in sorted(due.items()):
-        command = CloseSettlement(who, last, tuple(sorted(news[who])), through)
+        loans = tuple(sorted(news[who]))
+        command = CloseSettlement(who, last, loans, through, tuple(first[each] for each in loans))
         answer = (await platform.do(SYSTEM, command)).answer
         made += [dict(answer["settlement"])] if answer["settlement"] else []
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.base.documents import parse_json
 from usance.base.ids import print_id
 from usance.base.money import Money
 from usance.base.rates import Rate
+from usance.platform.loan_record import load_loans
+from usance.platform.reads.plans import plan_answer
+from usance.platform.refusals import WrongState
 from usance.platform.security.subject_keys import subject_key
 from usance.platform.user_record import not_found, read_id
 from usance.service.documents.letter_values import LANGUAGES
@@ -98,6 +101,99 @@ def contract_of(
         for row in schedule
     ]  # fmt: skip
     return write_letter(DocumentKind.CONTRACT, language, values, {"schedule": rows})
+
+
+async def claim_letter(read: Reading, claim: str, language: str) -> Letter:
+    """The letter of a claim on a third party, with the loan it is about."""
+    from usance.platform.reads.guarantors import one_claim
+
+    moment = read.moment
+    told = await one_claim(read.transaction, moment.lender, moment.business_date, claim)
+    if told["answer_by"] is None:
+        raise WrongState("the platform itself has guaranteed it", where=claim,
+                         fix="Give a claim on a third party")  # fmt: skip
+    made_on = date.fromisoformat(told["made_on"])
+    [loan] = await load_loans(read.transaction, [read_id(told["loan"], "ln", "loan")])
+    view = loan.at(made_on - timedelta(days=1)).view()
+    currency, total = told["currency"], told["amount_minor"]
+    principal = min(view.principal_outstanding, total)
+    values: dict[str, Any] = {
+        "lender": lender_name(moment.lender), "guarantor": told["guarantor"], "claim": claim,
+        "as_of": made_on, "total": Money(total, currency),
+        "pay_by": date.fromisoformat(told["answer_by"]),
+        "account": str(moment.lender.document.get("account", lender_name(moment.lender))),
+    }  # fmt: skip
+    rows = [{"loan": told["loan"], "days_past_due": view.days_past_due,
+             "principal": Money(principal, currency),
+             "interest": Money(total - principal, currency),
+             "total": Money(total, currency)}]  # fmt: skip
+    return await asyncio.to_thread(
+        write_letter, DocumentKind.CLAIM_LETTER, language, values, {"loans": rows}
+    )
+
+
+async def plan_letter(read: Reading, plan: str, language: str, *, with_name: bool) -> Letter:
+    """The letter of a plan that was offered: the loan before it and after it."""
+    number = read_id(plan, "pl", "plan")
+    row = await read.transaction.fetchrow(
+        "select * from usance.plan_offers where plan_id = $1", number
+    )
+    if row is None:
+        raise not_found("pl", number)
+    told, asked = plan_answer(row), parse_json(row["request"])
+    before, after, last = told["before"], told["after"], row["answer_by"]
+    currency = read.moment.lender.currency.name
+    user_id = row["user_id"]
+    due_on, until = after["next_due_on"], after["last_due_on"]
+
+    def money(minor: int) -> Money:
+        return Money(minor, currency)
+
+    values: dict[str, Any] = {
+        "lender": lender_name(read.moment.lender),
+        "borrower": await name_of(read, user_id) if with_name else told["user"],
+        "loan": told["loan"], "plan": plan_words(asked, language), "from_day": row["offered_on"],
+        "to_pay_before": money(before["to_pay_minor"]),
+        "to_pay_after": money(after["to_pay_minor"] or told["pay_minor"]),
+        "cost_before": money(before["cost_minor"]), "cost_after": money(after["cost_minor"]),
+        "next_due_on": date.fromisoformat(due_on) if due_on else last,
+        "next_due": money(after["next_due_minor"] or told["pay_minor"]),
+        "last_due_on": date.fromisoformat(until) if until else last,
+        "days_past_due": before["days_past_due"], "answer_by": last,
+    }  # fmt: skip
+    return await asyncio.to_thread(write_letter, DocumentKind.PLAN_LETTER, language, values)
+
+
+def plan_words(asked: Mapping[str, Any], language: str) -> str:
+    """The plan in words of a language.
+
+    >>> plan_words({"kind": "deferral", "months": 2}, "en")
+    'the next payment is put off by 2 months'
+    >>> plan_words({"kind": "lower_rate", "rate_ppm": 60_000}, "zh")
+    '年利率降为 6%'
+    """
+    shown = {name: Rate(value) if name.endswith("_ppm") else value for name, value in asked.items()}
+    return _PLANS[language][str(asked["kind"])].format_map(shown)
+
+
+_PLANS = {
+    "en": {
+        "deferral": "the next payment is put off by {months} months",
+        "longer_term": "the loan runs for {months} months more",
+        "lower_rate": "the yearly rate falls to {rate_ppm}",
+        "interest_pause": "no interest is charged for {pause_days} days",
+        "settlement": "one payment settles the loan, {discount_ppm} of what is owed is waived",
+        "re_ageing": "what is past due becomes part of new instalments",
+    },
+    "zh": {
+        "deferral": "下一期还款推迟 {months} 个月",
+        "longer_term": "借款期限延长 {months} 个月",
+        "lower_rate": "年利率降为 {rate_ppm}",
+        "interest_pause": "{pause_days} 天内不计利息",
+        "settlement": "一次付清, 减免欠款的 {discount_ppm}",
+        "re_ageing": "逾期金额并入新的分期",
+    },
+}  # fmt: skip
 
 
 def statement_of(

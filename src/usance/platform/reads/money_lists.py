@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from usance.base.documents import parse_json
 from usance.base.ids import print_id
 from usance.platform.lender import Lender
 from usance.platform.loan_record import load_loans
@@ -41,6 +42,32 @@ async def overview(transaction: asyncpg.Connection) -> dict[str, list[dict[str, 
                for row in sorted(await transaction.fetch(sql), key=lambda each: each["name"])]
         for part, sql in _OVERVIEW.items()
     }  # fmt: skip
+
+
+async def clearing_rows(transaction: asyncpg.Connection, lender: Lender) -> list[dict[str, Any]]:
+    """Clearing of each provider: the last reconciled day, and the bank's last closing balance."""
+    days = await transaction.fetch(
+        "select distinct on (name) name, day, result from usance.money_runs "
+        "where name like 'reconcile/%' order by name, day desc"
+    )
+    banks = await transaction.fetch(
+        "select provider, closing_on, sum(closing_minor)::bigint as closing from ("
+        "select f.*, max(closing_on) over (partition by provider) as latest "
+        "from usance.money_files f where in_force and source = 'bank' "
+        "and closing_minor is not null) f where closing_on = latest group by 1, 2"
+    )
+    bank = {lender.party_name("provider", row["provider"]): row for row in banks}
+    found = []
+    for row in days:
+        told, name = parse_json(row["result"]), row["name"].partition("/")[2]
+        own = bank.get(name)
+        found.append({
+            "provider": name, "reconciled_on": row["day"].isoformat(), "matched": told["matched"],
+            "breaks": told["breaks"], "in_transit_minor": told["in_transit_minor"],
+            "bank_minor": own["closing"] if own else None,
+            "bank_on": day_text(own["closing_on"]) if own else None,
+        })  # fmt: skip
+    return found
 
 
 async def order_rows(

@@ -18,6 +18,7 @@ from usance.platform.reads import (
     deals,
     decisions,
     drawdowns,
+    guarantors,
     ledger,
     loans,
     money,
@@ -229,6 +230,30 @@ class Reading:
         return await settlements.claims(
             self.transaction, self.moment.lender, self.moment.business_date, state, after, limit
         )
+
+    async def claim(self, claim: str) -> dict[str, Any]:
+        """One claim with its answers."""
+        moment = self.moment
+        return await guarantors.one_claim(
+            self.transaction, moment.lender, moment.business_date, claim
+        )
+
+    async def guarantors(self) -> list[dict[str, Any]]:
+        """Third-party guarantors with their deposits."""
+        moment = self.moment
+        return await guarantors.guarantors(self.transaction, moment.lender, moment.business_date)
+
+    async def guarantor(self, name: str) -> dict[str, Any]:
+        """One guarantor with the movements of its deposit and its calls."""
+        moment = self.moment
+        return await guarantors.one_guarantor(
+            self.transaction, moment.lender, moment.business_date, name
+        )
+
+    async def claims_file(self, name: str) -> tuple[str, str]:
+        """The file of the claims that wait for a guarantor: its name and its text."""
+        number = guarantors.number_of(self.moment.lender, name)
+        return await guarantors.claims_file(self.transaction, self.moment.lender, number)
 
     async def journals(
         self, loan: str | None = None, period: str | None = None, rule: int | None = None,

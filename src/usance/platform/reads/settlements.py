@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.books.loans.amounts import FACT_AMOUNTS
+from usance.platform.guaranteeing import guarantor_name
 from usance.platform.ledger.fact_postings import amounts_on
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord, load_loans
@@ -125,7 +126,10 @@ def claim_answers(
     return [
         {"claim": print_id("cl", row["claim_id"]), "loan": print_id("ln", row["loan_id"]),
          "institution": lender.party_name("institution", row["institution"]),
-         "guarantor": "platform", "amount_minor": row["amount_minor"],
+         "guarantor": guarantor_name(lender, row["guarantor"]),
+         "amount_minor": row["amount_minor"], "deposit_minor": row["deposit_minor"],
+         "own_minor": row["own_minor"], "passed_minor": row["passed_minor"],
+         "answer_by": day_text(row["answer_by"]), "reason": row["reason"] or None,
          "currency": lender.currency.name, "made_on": row["made_on"].isoformat(),
          "state": row["state"], "recovered_minor": recovered.get(row["loan_id"], 0),
          "settlement": print_id("se", row["settlement_id"]) if row["settlement_id"] else None}

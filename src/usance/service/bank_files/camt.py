@@ -45,6 +45,8 @@ _DETAIL = {
     "debtor_party": ("RltdPties", "Dbtr", "Pty", "Nm"),
     "creditor": ("RltdPties", "Cdtr", "Nm"),
     "creditor_party": ("RltdPties", "Cdtr", "Pty", "Nm"),
+    "credited_iban": ("RltdPties", "CdtrAcct", "Id", "IBAN"),
+    "credited_account": ("RltdPties", "CdtrAcct", "Id", "Othr", "Id"),
     "text": ("RmtInf", "Ustrd"),
     "return_reason": ("RtrInf", "Rsn", "Cd"),
 }
@@ -192,6 +194,7 @@ class _Makers:
             is_reversal=fields.get("is_reversal") in _TRUE,
             return_reason=detail.get("return_reason", ""),
             text=own.get("text", ""),
+            account=_credited(detail) if amount > 0 else "",
         )  # fmt: skip
 
     def statement(self, fields: Fields, place: Place) -> Statement:
@@ -208,6 +211,10 @@ class _Makers:
             closing.amount_minor if closing else None,
             closing.day if closing else None,
         )  # fmt: skip
+
+
+def _credited(detail: Fields) -> str:
+    return str(detail.get("credited_iban") or detail.get("credited_account") or "")
 
 
 def _balance(fields: Fields, place: Place) -> _Balance:

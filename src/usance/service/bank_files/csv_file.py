@@ -125,6 +125,7 @@ class _LineReader:
             loan_id=int(loan),
             bank_ref=cells.get("bank_ref", ""),
             text=cells.get("text", ""),
+            account=cells.get("account", ""),
         )  # fmt: skip
 
     def amount(self, number: int, cells: Mapping[str, str], currency: str) -> int:

@@ -93,6 +93,7 @@ COLUMNS = {
     "reference": True, "amount": False, "credit": False, "debit": False, "day": True,
     "value_day": False, "side": False, "fee": False, "party": False, "loan": False,
     "batch": False, "bank_ref": False, "currency": False, "text": False,
+    "account": False,
 }  # fmt: skip
 """Columns of a CSV file; True where one must be named."""
 AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),

@@ -42,6 +42,8 @@ class FileLine(NamedTuple):
     is_reversal: bool = False
     return_reason: str = ""
     text: str = ""
+    account: str = ""
+    """The virtual account that the money was sent to, where the file names one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,15 @@ class PlanRules(NamedTuple):
         return self.rules[kind].most * self.authority_ppm[role] // _PPM
 
 
+def shipped_text() -> str:
+    """The shipped rules as they are written."""
+    return read_text(_SHIPPED)
+
+
 @cache
 def shipped_rules() -> PlanRules:
     """The shipped rules."""
-    return parse_rules(read_text(_SHIPPED), _SHIPPED.name)
+    return parse_rules(shipped_text(), _SHIPPED.name)
 
 
 def parse_rules(text: str, where: str) -> PlanRules:

@@ -89,7 +89,7 @@ def evidence(
         elif order is None and line.amount_minor > 0:
             unallocated.append(UnallocatedCash(
                 f"{provider}/{number}", line.booked_on, line.amount_minor, line.currency,
-                reference=line.reference,
+                reference=line.reference, account=line.account,
             ))  # fmt: skip
         else:
             unknown.append(line)

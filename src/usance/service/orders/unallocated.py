@@ -71,6 +71,8 @@ class UnallocatedCash:
     party_index: str = ""
     reference: str = ""
     owner: str = "operations"
+    account: str = ""
+    """The virtual account it was sent to, if any."""
     uses: tuple[Use, ...] = ()
 
     @property

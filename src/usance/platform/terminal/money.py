@@ -1,0 +1,210 @@
+"""`usance money`: files taken, days reconciled and settled, of a folder or of a live lender."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from usance.base.command_line import AsJson, print_answer, print_line, print_table, show_help
+from usance.service import commands as of_files
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from usance.platform.live import Platform
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+Live = Annotated[
+    Path | None, typer.Option("--home", metavar="DIR", help="A live lender, instead of a folder.")
+]
+Provider = Annotated[
+    str, typer.Option("--provider", metavar="NAME", help="Of the live lender.")
+]  # fmt: skip
+
+
+@app.callback()
+def money(ctx: typer.Context) -> None:
+    """Files of banks and providers, reconciliation and settlement."""
+    show_help(ctx)
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="camt.053, camt.054 or CSV.")],
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="A shipped profile, or a YAML file of yours.")
+    ],
+    folder: of_files.Folder = Path("money"),
+    home: Live = None,
+    provider: Provider = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take a file: new, sent again, or a correction; refused whole if a line is wrong."""
+    if home is None:
+        _without_home(provider)
+        of_files.import_file(file, profile, folder, as_json)
+        return
+    _import_live(home, file, profile, _named(provider), as_json)
+
+
+@app.command("reconcile")
+def reconcile_day(
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The business day, YYYY-MM-DD.")],
+    ours: Annotated[
+        Path | None, typer.Option("--ours", metavar="FILE", help="Our movements, CSV.")
+    ] = None,
+    folder: of_files.Folder = Path("money"),
+    currency: Annotated[str, typer.Option(metavar="CODE", help="Of the account.")] = "CNY",
+    fee: Annotated[str, typer.Option(metavar="RATE", help="Of the provider's contract.")] = "0%",
+    home: Live = None,
+    provider: Provider = "",
+    as_json: AsJson = False,
+) -> None:
+    """Compare our movements, the providers' files and the bank's statements up to a day."""
+    from usance.base.dates import parse_date
+
+    if home is None:
+        _without_home(provider)
+        of_files.reconcile_day(day, _given(ours, "--ours"), folder, currency, fee, as_json)
+        return
+    _reconcile_live(home, parse_date(day, where="DAY"), provider, as_json)
+
+
+@app.command("settle")
+def settle_day(
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The cut-off, YYYY-MM-DD.")],
+    receipts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Receipts as known now, CSV.")
+    ] = None,
+    shares: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Shares of institutions, CSV.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Batches closed so far.")
+    ] = Path("settlements"),
+    layout: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Layout of the files, YAML.")
+    ] = None,
+    home: Live = None,
+    as_json: AsJson = False,
+) -> None:
+    """Close the settlement batches of a day, and write their files."""
+    from usance.base.dates import parse_date
+
+    if home is None:
+        given = _given(receipts, "--receipts"), _given(shares, "--shares")
+        of_files.settle_day(day, *given, folder, layout, as_json)
+        return
+    _settle_live(home, parse_date(day, where="DAY"), folder, as_json)
+
+
+def _given(file: Path | None, name: str) -> Path:
+    if file is None:
+        raise typer.BadParameter(f"Give {name} FILE, or --home DIR of a live lender.")
+    return file
+
+
+def _named(provider: str) -> str:
+    if not provider:
+        raise typer.BadParameter("Give --provider NAME: whose file it is.")
+    return provider
+
+
+def _without_home(provider: str) -> None:
+    if provider:
+        raise typer.BadParameter("--provider is of a live lender: give --home DIR too.")
+
+
+def _import_live(home: Path, file: Path, profile: str, provider: str, as_json: bool) -> None:
+    from usance.platform.commands.money_files import TakeFile
+    from usance.platform.partners.file_evidence import take_file
+    from usance.platform.refusals import FileRefused
+    from usance.platform.terminal.homes import on_platform
+    from usance.service.bank_files.profile import load_profile
+
+    encoding = load_profile(profile).encoding
+    try:
+        text = file.read_bytes().decode(encoding)
+    except OSError as error:
+        raise FileRefused("cannot be read", where=str(file), fix="Check the name") from error
+    except UnicodeDecodeError as error:
+        raise FileRefused(f"is not {encoding}", where=file.name,
+                          fix="Name its encoding in the profile") from error  # fmt: skip
+    command = TakeFile(file.name, text, profile, provider)
+    taken = on_platform(home, lambda platform: take_file(platform, command))
+    if as_json:
+        print_answer(taken)
+        return
+    rows = [[each["account"], f"{each['lines']:,}", each["outcome"]]
+            for each in taken["statements"]]  # fmt: skip
+    print_table(["account", "lines", "outcome"], rows)
+    print_line(f"{taken['noted']:,} about orders, {taken['received']:,} received for accounts or"
+               f" nobody, {taken['unknown']:,} unknown")  # fmt: skip
+
+
+def _reconcile_live(home: Path, day: date, provider: str, as_json: bool) -> None:
+    from usance.platform.terminal.homes import on_platform
+
+    told = on_platform(home, lambda platform: _reconciled(platform, day, provider))
+    if as_json:
+        print_answer(told)
+    else:
+        names = ("provider", "matched", "breaks", "raised", "resolved", "in_transit_minor")
+        print_table(list(names), [[str(each[name]) for name in names] for each in told])
+    if any(each["breaks"] for each in told):
+        raise typer.Exit(1)
+
+
+async def _reconciled(platform: Platform, day: date, provider: str) -> list[dict[str, Any]]:
+    from usance.platform.commands.reconciliation import ReconcileDay
+    from usance.platform.principals import SYSTEM
+
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        rows = await transaction.fetch(
+            "select p.name from usance.parties p where p.kind = 'provider' and ($1 <> '' "
+            "or exists (select from usance.money_files f where f.provider = p.party)) "
+            "order by p.party", provider,
+        )  # fmt: skip
+    wanted = [provider] if provider else [row["name"] for row in rows]
+    return [dict((await platform.do(SYSTEM, ReconcileDay(name, day))).answer) for name in wanted]
+
+
+def _settle_live(home: Path, day: date, folder: Path, as_json: bool) -> None:
+    from usance.platform.terminal.homes import on_platform
+
+    made = on_platform(home, lambda platform: _settled(platform, day, folder))
+    if as_json:
+        print_answer(made, missing={"order": "nothing is paid", "answered_at": "no answer yet",
+                                    "settled_through": "it is the first batch"})  # fmt: skip
+        return
+    names = ("institution", "settlement", "lines", "corrections_minor", "total_minor", "file")
+    print_table(list(names), [[str(each[name]) for name in names] for each in made])
+
+
+async def _settled(platform: Platform, day: date, folder: Path) -> list[dict[str, Any]]:
+    """Settle a day whose evening was served; the batches of the day with their files."""
+    from usance.platform.api.settlements import settlement_file
+    from usance.platform.partners.settle_day import settle_day as close_batches
+    from usance.platform.principals import SYSTEM
+    from usance.platform.refusals import WrongState
+
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        is_over = await transaction.fetchval(
+            "select exists (select from usance.business_days where day = $1 and part = 'evening')",
+            day,
+        )  # fmt: skip
+    if not is_over:
+        raise WrongState("the day has not ended", where=str(day), fix="Run 'usance day' first")
+    await close_batches(platform, day)
+    made = []
+    async with platform.reading(SYSTEM) as read:
+        for each in await read.settlements(None, 0, 1_000_000):
+            if each["day"] == day.isoformat():
+                name, text = await settlement_file(read, each["settlement"])
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+                made.append({**each, "file": str(folder / name)})
+    return made

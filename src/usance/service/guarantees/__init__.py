@@ -1,0 +1,1 @@
+"""Guarantors: claims on them, deposits with them, and recoveries of what they have paid."""
