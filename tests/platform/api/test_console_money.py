@@ -314,7 +314,8 @@ def by_command(own: Served, *words: str) -> tuple[int, Any]:
     """Exit code and JSON of `usance money` on the lender."""
     command = [USANCE, "money", *words, "--home", str(own.home), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    return done.returncode, json.loads(done.stdout or done.stderr)
+    told = json.loads(done.stdout or done.stderr)
+    return done.returncode, told.get("data", told)
 
 
 def test_files_days_and_batches_by_command(own: Served, tmp_path: Path) -> None:
@@ -322,12 +323,17 @@ def test_files_days_and_batches_by_command(own: Served, tmp_path: Path) -> None:
     head = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer"
     file.write_text(f"{head}\n,CMD1,{today(own)},12.00,0,,0,Bo\n", encoding="utf-8")
     taking = ("import", str(file), "--profile", "psp", "--provider", "psp_a")
-    for outcome, received in (("new", 1), ("repeated", 0)):
+    for outcome in ("new", "repeated"):
         code, told = by_command(own, *taking)
-        assert (code, told["statements"][0]["outcome"], told["received"]) == (0, outcome, received)
+        assert (code, told[0]["outcome"], told[0]["lines"]) == (0, outcome, 1)
+    cash = own.get("/v1/unallocated?limit=200", "operations").json()["data"]
+    assert [each["left_minor"] for each in cash if each["ref"] == "CMD1"] == [1_200]
     code, told = by_command(own, "reconcile", today(own), "--provider", "psp_a")
-    assert [each["provider"] for each in told] == ["psp_a"]
-    assert code == (1 if told[0]["breaks"] else 0)
+    breaks = own.get("/v1/breaks?state=open&limit=200", "operations").json()["data"]
+    assert {each["reference"] for each in told["breaks"]} == {
+        each["reference"] for each in breaks if each["provider"] == "psp_a"
+    }
+    assert code == (1 if told["breaks"] else 0)
     day = today(own)
     code, told = by_command(own, "settle", day, "--folder", str(tmp_path / "out"))
     assert code != 0
@@ -337,8 +343,8 @@ def test_files_days_and_batches_by_command(own: Served, tmp_path: Path) -> None:
     code, told = by_command(own, "settle", day, "--folder", str(tmp_path / "out"))
     batches = own.get("/v1/settlements?limit=200", "finance").json()["data"]
     assert code == 0
-    assert {each["settlement"] for each in told} == {
-        each["settlement"] for each in batches if each["day"] == day
+    assert {(each["settlement"], each["total_minor"]) for each in told} == {
+        (each["settlement"], each["total_minor"]) for each in batches if each["day"] == day
     }
     assert all(Path(each["file"]).read_text(encoding="utf-8") for each in told)
     file.write_text(f"{head}\n,CMD2,not a day,12.00,0,,0,Bo\n", encoding="utf-8")

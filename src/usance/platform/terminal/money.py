@@ -13,6 +13,7 @@ from usance.service import commands as of_files
 if TYPE_CHECKING:
     from datetime import date
 
+    from usance.platform.commands.money_files import TakeFile
     from usance.platform.live import Platform
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -120,7 +121,6 @@ def _without_home(provider: str) -> None:
 
 def _import_live(home: Path, file: Path, profile: str, provider: str, as_json: bool) -> None:
     from usance.platform.commands.money_files import TakeFile
-    from usance.platform.partners.file_evidence import take_file
     from usance.platform.refusals import FileRefused
     from usance.platform.terminal.homes import on_platform
     from usance.service.bank_files.profile import load_profile
@@ -134,54 +134,94 @@ def _import_live(home: Path, file: Path, profile: str, provider: str, as_json: b
         raise FileRefused(f"is not {encoding}", where=file.name,
                           fix="Name its encoding in the profile") from error  # fmt: skip
     command = TakeFile(file.name, text, profile, provider)
-    taken = on_platform(home, lambda platform: take_file(platform, command))
+    taken, rows = on_platform(home, lambda platform: _taken(platform, command))
+    came = (f"{taken['noted']:,} about orders, {taken['received']:,} received for accounts or"
+            f" nobody, {taken['unknown']:,} unknown")  # fmt: skip
     if as_json:
-        print_answer(taken)
+        none = "the file states no closing balance"
+        print_answer(rows, [came], missing={"closing_minor": none, "closing_on": none})
         return
-    rows = [[each["account"], f"{each['lines']:,}", each["outcome"]]
-            for each in taken["statements"]]  # fmt: skip
-    print_table(["account", "lines", "outcome"], rows)
-    print_line(f"{taken['noted']:,} about orders, {taken['received']:,} received for accounts or"
-               f" nobody, {taken['unknown']:,} unknown")  # fmt: skip
+    shown = [[each["account"], each["source"], f"{each['lines']:,}", each["outcome"]]
+             for each in rows]  # fmt: skip
+    print_table(["account", "view", "lines", "outcome"], shown)
+    print_line(came)
+
+
+async def _taken(
+    platform: Platform, command: TakeFile
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The answer of a file that was taken, and its statements as a folder would list them."""
+    from usance.base.ids import parse_id
+    from usance.platform.partners.file_evidence import take_file
+    from usance.platform.principals import SYSTEM
+
+    taken = await take_file(platform, command)
+    outcomes = {parse_id(each["file"], "fi"): each["outcome"] for each in taken["statements"]}
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        rows = await transaction.fetch(
+            "select * from usance.money_files where file_id = any($1) order by file_id",
+            list(outcomes),
+        )
+    names = ("source", "account", "identity", "name", "digest", "lines", "currency",
+             "closing_minor", "in_force")  # fmt: skip
+    listed = [
+        {**{name: row[name] for name in names}, "outcome": outcomes[row["file_id"]],
+         "closing_on": row["closing_on"].isoformat() if row["closing_on"] else None}
+        for row in rows
+    ]  # fmt: skip
+    return taken, listed
 
 
 def _reconcile_live(home: Path, day: date, provider: str, as_json: bool) -> None:
     from usance.platform.terminal.homes import on_platform
 
-    told = on_platform(home, lambda platform: _reconciled(platform, day, provider))
+    told, breaks = on_platform(home, lambda platform: _reconciled(platform, day, provider))
     if as_json:
-        print_answer(told)
+        names = ("leg", "class", "reference", "amount_minor", "difference_minor", "age_days",
+                 "owner", "command")  # fmt: skip
+        print_answer({
+            "day": day, "matched": sum(each["matched"] for each in told),
+            "in_transit_minor": sum(each["in_transit_minor"] for each in told),
+            "breaks": [{**{name: each[name] for name in names}, "day": each["arose_on"]}
+                       for each in breaks],
+        })  # fmt: skip
     else:
         names = ("provider", "matched", "breaks", "raised", "resolved", "in_transit_minor")
         print_table(list(names), [[str(each[name]) for name in names] for each in told])
-    if any(each["breaks"] for each in told):
+    if breaks:
         raise typer.Exit(1)
 
 
-async def _reconciled(platform: Platform, day: date, provider: str) -> list[dict[str, Any]]:
+async def _reconciled(
+    platform: Platform, day: date, provider: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Answers of the providers that were reconciled, and their breaks that wait."""
     from usance.platform.commands.reconciliation import ReconcileDay
     from usance.platform.principals import SYSTEM
 
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         rows = await transaction.fetch(
-            "select p.name from usance.parties p where p.kind = 'provider' and ($1 <> '' "
-            "or exists (select from usance.money_files f where f.provider = p.party)) "
-            "order by p.party", provider,
-        )  # fmt: skip
+            "select p.name from usance.parties p where p.kind = 'provider' and exists "
+            "(select from usance.money_files f where f.provider = p.party) order by p.party"
+        )
     wanted = [provider] if provider else [row["name"] for row in rows]
-    return [dict((await platform.do(SYSTEM, ReconcileDay(name, day))).answer) for name in wanted]
+    told = [dict((await platform.do(SYSTEM, ReconcileDay(name, day))).answer) for name in wanted]
+    async with platform.reading(SYSTEM) as read:
+        found = [each for state in ("open", "explained")
+                 for each in await read.breaks(state, 0, 1_000_000)]  # fmt: skip
+    return told, [each for each in found if each["provider"] in wanted]
 
 
 def _settle_live(home: Path, day: date, folder: Path, as_json: bool) -> None:
     from usance.platform.terminal.homes import on_platform
 
     made = on_platform(home, lambda platform: _settled(platform, day, folder))
+    names = ("institution", "lines", "corrections_minor", "total_minor")
     if as_json:
-        print_answer(made, missing={"order": "nothing is paid", "answered_at": "no answer yet",
-                                    "settled_through": "it is the first batch"})  # fmt: skip
+        print_answer([{**{name: each[name] for name in names}, "settlement": each["settlement"],
+                       "file": each["file"]} for each in made])  # fmt: skip
         return
-    names = ("institution", "settlement", "lines", "corrections_minor", "total_minor", "file")
-    print_table(list(names), [[str(each[name]) for name in names] for each in made])
+    print_table([*names, "file"], [[str(each[name]) for name in (*names, "file")] for each in made])
 
 
 async def _settled(platform: Platform, day: date, folder: Path) -> list[dict[str, Any]]:
@@ -206,5 +246,6 @@ async def _settled(platform: Platform, day: date, folder: Path) -> list[dict[str
                 name, text = await settlement_file(read, each["settlement"])
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-                made.append({**each, "file": str(folder / name)})
+                number = read.moment.lender.party("institution", each["institution"])
+                made.append({**each, "institution": number, "file": str(folder / name)})
     return made
