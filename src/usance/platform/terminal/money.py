@@ -186,8 +186,8 @@ def _reconcile_live(home: Path, day: date, provider: str, as_json: bool) -> None
                        for each in breaks],
         })  # fmt: skip
     else:
-        names = ("provider", "matched", "breaks", "raised", "resolved", "in_transit_minor")
-        print_table(list(names), [[str(each[name]) for name in names] for each in told])
+        columns = ["provider", "matched", "breaks", "raised", "resolved", "in_transit_minor"]
+        print_table(columns, [[str(each[name]) for name in columns] for each in told])
     if breaks:
         raise typer.Exit(1)
 
