@@ -132,10 +132,10 @@ def test_re_ageing_needs_three_paid_instalments_and_is_possible_once(sandbox: Sa
 
 def test_rules_that_two_people_put_in_force_are_those_of_the_next_offer(late: Late) -> None:
     sandbox, user, loan = late
-    body = {"user": user, "loan": loan, "kind": "deferral", "months": 2}
+    body = {"user": user, "loan": loan, "kind": "deferral", "months": 3}
     assert sandbox.do("operations", "plan.offer", body, dry_run=True).answer["state"] == "offered"
     text = shipped_text()
-    stricter = text.replace("plans_before_to: 1, most: 3}", "plans_before_to: 1, most: 1}", 1)
+    stricter = text.replace("plans_before_to: 1, most: 3}", "plans_before_to: 1, most: 2}", 1)
     for wrong, why in ((text.replace("collector: 50%, ", ""), "no authority to collector"),
                        (text.replace("most: 3}", "most: three}"), "line"),
                        ("plans: []", "no rule for")):  # fmt: skip
@@ -145,10 +145,10 @@ def test_rules_that_two_people_put_in_force_are_those_of_the_next_offer(late: La
     assert waits.status == 202
     sandbox.do("operations", "plan.offer", body, dry_run=True)
     sandbox.do("controller", "approval.approve", {"approval": waits.answer["approval"]})
-    with pytest.raises(PlanNotOffered, match="2 is asked for"):
+    with pytest.raises(PlanNotOffered, match="3 is asked for"):
         sandbox.do("operations", "plan.offer", body)
     asked = sandbox.do("channel", "hardship.request", {"user": user}).answer
-    assert {"loan": loan, "kind": "deferral", "most": 1} in asked["plans"]
+    assert {"loan": loan, "kind": "deferral", "most": 2} in asked["plans"]
 
 
 def test_settlement_at_a_discount_is_accepted_with_its_payment(late: Late) -> None:
