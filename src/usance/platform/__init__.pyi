@@ -3,6 +3,7 @@
 from usance.platform.errors import (
     AuthorityExceeded as AuthorityExceeded,
     BackupError as BackupError,
+    CircuitOpen as CircuitOpen,
     ClientRefTaken as ClientRefTaken,
     DateOutOfRange as DateOutOfRange,
     Forbidden as Forbidden,
@@ -38,6 +39,7 @@ from usance.platform.errors import (
     UnknownInput as UnknownInput,
     UnknownJob as UnknownJob,
     UnknownPrincipal as UnknownPrincipal,
+    UnreadableAnswer as UnreadableAnswer,
     WeakPassword as WeakPassword,
     WrongJobState as WrongJobState,
     WrongMode as WrongMode,

@@ -125,6 +125,7 @@ from usance.service.errors import (
     BankProfileError as BankProfileError,
     BreakRefused as BreakRefused,
     CaseError as CaseError,
+    ClaimRefused as ClaimRefused,
     ComplaintRefused as ComplaintRefused,
     ContactError as ContactError,
     DebitError as DebitError,
