@@ -29,3 +29,13 @@ def test_light_modules_import_nothing_heavy() -> None:
 )
 def test_heavier_modules_import_only_what_they_use(module: str, never: str) -> None:
     assert never not in loaded_by(f"import usance.base.{module}")
+
+
+def test_kernels_load_no_compiler_of_fortran() -> None:
+    """SciPy, which Numba asks for linear algebra, would load all that NumPy has a name for."""
+    call = "from usance.base.draws_kernel import mix_kernel; mix_kernel(1)"
+    loaded = loaded_by(call)
+    assert {"scipy.linalg", "numpy.f2py"} <= loaded
+    assert "numpy.f2py.crackfortran" not in loaded
+    used = loaded_by(f"{call}; import numpy.f2py; numpy.f2py.get_include")
+    assert "numpy.f2py.crackfortran" in used

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.match.mandates import document, mandates, source
+from tests.match.mandates import mandates, source
 from usance.base.column_files import ColumnNames
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
@@ -65,13 +65,12 @@ def test_own_names_are_taken_and_told(tmp_path: Path) -> None:
     rows = "".join(f"2024-06-03T1{no}:00,K-{9 - no},u{no},instalment,5000,12,24%,3,1\n"
                    for no in range(4))  # fmt: skip
     stream(tmp_path, rows)
-    file, policy = tmp_path / "STREAM.csv", tmp_path / "m.yaml"
-    policy.write_text(document(source(), top="period: {from: 2024-06-01, to: 2024-06-30}\n"))
-    told = explain_files(file, policy, None, "K-8", 0, 0, seed=1)
+    file = tmp_path / "STREAM.csv"
+    told = explain_files(file, book, None, "K-8", 0, 0, seed=1)
     assert (told["loan_ref"], told["loan"]) == ("K-8", print_id("ln", 2 * 16384 + 1))
-    assert explain_files(file, policy, None, told["loan"], 0, 0, seed=1) == told
+    assert explain_files(file, book, None, told["loan"], 0, 0, seed=1) == told
     with pytest.raises(NotFound, match=r"K-1 is not in this stream\. Give the loan_ref"):
-        explain_files(file, policy, None, "K-1", 0, 0, seed=1)
+        explain_files(file, book, None, "K-1", 0, 0, seed=1)
     routed = route(read_requests(file, book), book, ENGINE)
     write_routing(tmp_path / "routing.csv", routed, loan_refs(file, book))
     with (tmp_path / "routing.csv").open(encoding="utf-8") as lines:

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -50,6 +51,7 @@ def kernel(function: Callable[P, R] | None = None, *, inline: bool = False) -> A
 
 
 def _compile(function: Callable[P, R], inline: bool) -> Callable[P, R]:
+    _put_off("numpy.f2py")
     numba = import_module("numba")
     folder = _usable_folder(_root_of(function))
     options = {
@@ -69,6 +71,23 @@ def _compile(function: Callable[P, R], inline: bool) -> Callable[P, R]:
         dispatcher._cache = GuardedCache(dispatcher._cache)  # noqa: SLF001  # Numba has no other way
     compiled: Callable[P, R] = dispatcher
     return compiled
+
+
+def _put_off(name: str) -> None:
+    """Load a module when something of it is used.
+
+    Numba looks for SciPy's linear algebra, SciPy takes all of NumPy's names, and one of them is a
+    compiler of Fortran with all that it reads.
+    """
+    spec = find_spec(name) if name not in sys.modules else None
+    if spec is None or spec.loader is None:
+        return
+    loader = LazyLoader(spec.loader)
+    spec.loader = loader
+    module = sys.modules[name] = module_from_spec(spec)
+    loader.exec_module(module)
+    parent, _, own = name.rpartition(".")
+    setattr(sys.modules[parent], own, module)
 
 
 def _root_of(function: Callable[..., object]) -> Path:

@@ -238,7 +238,8 @@ def explain(
     )
     from usance.match.router.explanation import explain_files
 
-    answer = explain_files(stream_file, mandates_file, demand_file, loan, source, limit, seed)
+    mandates = read_mandates(mandates_file)
+    answer = explain_files(stream_file, mandates, demand_file, loan, source, limit, seed)
     if as_json:
         print_answer(answer, missing={"next_best": "no other source could have been asked",
                                       "loan_ref": "the stream keeps no names of its own"}
@@ -248,7 +249,7 @@ def explain(
         print_explained_loan if loan else print_explained_source if source
         else print_explained_limit
     )  # fmt: skip
-    show(answer, read_mandates(mandates_file).currency)
+    show(answer, mandates.currency)
 
 
 def _clock(ctx: typer.Context) -> Callable[[], int]:

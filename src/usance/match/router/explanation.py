@@ -20,7 +20,6 @@ from usance.base.errors import InputError
 from usance.base.ids import parse_id, print_id
 from usance.base.rates import PPB, PPM
 from usance.match.errors import NotFound
-from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import PLATFORM_LIMITS, LimitKind
 from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates
 from usance.match.plan.demand_file import Demand, demand_file_of, read_demand
@@ -287,7 +286,7 @@ def _nudged(made: Plan, place: int) -> tuple[float, float]:
 
 
 def explain_files(
-    file: Path, mandates_file: Path, demand_file: Path | None, loan: str, source: int, limit: int,
+    file: Path, mandates: Mandates, demand_file: Path | None, loan: str, source: int, limit: int,
     seed: int,
 ) -> dict[str, Any]:  # fmt: skip
     """The explanation of a loan, a source or a limit, from files; exactly one of them is named."""
@@ -295,7 +294,6 @@ def explain_files(
         raise InputError(
             "nothing or too much to explain", fix="Give one of --loan --source --limit"
         )
-    mandates = read_mandates(mandates_file)
     if limit:
         return explain_limit(read_demand(demand_file or file, mandates), mandates, limit)
     requests = read_requests(file, mandates)

@@ -92,6 +92,7 @@ def _offset(time_zone: str, hour: int) -> int:
 
 
 RATE_STEP_PPM = 10_000
+MAX_CODE = 1 << 62
 
 
 def aggregate(
@@ -106,11 +107,7 @@ def aggregate(
         np.searchsorted(amounts, rows.amount, side="right"),
         np.searchsorted(hours, rows.second, side="right"),
     ])  # fmt: skip
-    code = np.zeros(len(rows.amount), np.int64)
-    for part in key:
-        _, place = np.unique(part, return_inverse=True)
-        _, code = np.unique(code * (int(place.max(initial=0)) + 1) + place, return_inverse=True)
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    _, first, group = np.unique(_code_of(key), return_index=True, return_inverse=True)
     weight = np.bincount(group, rows.weight, len(first)).astype(np.float64)
     total = np.bincount(group, rows.weight * rows.amount, len(first))
     rate = np.bincount(group, rows.weight * rows.amount * rows.rate, len(first)) / total
@@ -121,6 +118,23 @@ def aggregate(
         rate=np.rint(rate).astype(np.int64),
     )
     return _systematic_sample(merged, np.ascontiguousarray(slot[first]), max_rows)
+
+
+def _code_of(parts: I64) -> I64:
+    """One number for each column of whole numbers, in the order of its parts.
+
+    >>> _code_of(np.array([[1, 0, 1], [7, 9, 6]])).tolist()
+    [5, 3, 4]
+    """
+    code, count = np.zeros(parts.shape[1], np.int64), 1
+    for part in parts:
+        low, high = int(part.min(initial=0)), int(part.max(initial=0))
+        if count * (high - low + 1) > MAX_CODE:
+            _, code = np.unique(code, return_inverse=True)
+            _, part = np.unique(part, return_inverse=True)  # noqa: PLW2901 -- the same, numbered
+            count, low, high = int(code.max(initial=0)) + 1, 0, int(part.max(initial=0))
+        code, count = code * (high - low + 1) + part - low, count * (high - low + 1)
+    return code
 
 
 def _systematic_sample(rows: RequestRows, slot: I64, max_rows: int) -> tuple[RequestRows, I64]:
