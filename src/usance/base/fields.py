@@ -299,15 +299,21 @@ def check_currency(given: str, currency: str, where: str, *, shown: str = "") ->
 
 def one_of(choices: type[E]) -> Reader[E]:
     """A reader of the members of a closed set, by the names people use."""
-    names = {_label(member): member for member in choices if _label(member)}
-    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", choices.__name__).lower()
+    names: dict[str, E] = _by_label(choices)
 
     def member(given: Any, where: str) -> E:
         if isinstance(given, str) and given in names:
             return names[given]
+        noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", choices.__name__).lower()
         raise unknown(noun, str(given), names, where=where)
 
     return member
+
+
+@cache
+def _by_label(choices: type[Enum]) -> dict[str, Any]:
+    """Members by the names people use; read again for every row of a file, so kept."""
+    return {_label(member): member for member in choices if _label(member)}
 
 
 def fields_of(content: str, where: str) -> Fields:

@@ -1,10 +1,11 @@
-"""The page for partners, run line by line against a fresh sandbox."""
+"""The pages for partners, run line by line against a fresh sandbox."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.house import tree
 from tests.platform.api.served import Served
 
 PAGE = tree.ROOT / "docs" / "how-to" / "connect-to-the-platform.md"
+SHOP = tree.ROOT / "docs" / "how-to" / "embed-credit.md"
 
 
 @pytest.fixture
@@ -43,3 +45,20 @@ def test_a_partner_can_paste_the_page(fresh: Served, tmp_path: Path) -> None:
         "103974", "reversed", "0", "approved", "financial_receivable", "2024-07-20",
         "user.registered",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_shop_sells_on_credit(fresh: Served, tmp_path: Path) -> None:
+    page = SHOP.read_text(encoding="utf-8")
+    program = re.search(
+        r"^```python title=\"shop.py\"[^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE
+    )
+    shown = re.search(r"^\$ python shop.py [^\n]*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert program
+    assert shown
+    (tmp_path / "shop.py").write_text(program[1], encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "shop.py", fresh.url], cwd=tmp_path, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, shown[1]), ran.stderr
