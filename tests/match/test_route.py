@@ -30,6 +30,7 @@ from usance.match.mandates.mandate import (
 )
 from usance.match.router.audit import audit
 from usance.match.router.releases import NO_RELEASES, Releases, releases_of
+from usance.match.router.request_rows import _code_of
 from usance.match.router.requests import Requests, from_columns
 from usance.match.router.router import Router, route
 from usance.match.router.routing_table import routing_table
@@ -337,3 +338,17 @@ def test_a_plan_on_the_way_is_of_no_more_kinds_of_demand_than_the_policy_says() 
     most = {bound: max(plan.segments for plan in each.plans) for bound, each in result.items()}
     assert 2_000 < most[ENGINE.segments] <= ENGINE.segments, "else the twin's bound is not reached"
     assert most[TWIN.segments] <= TWIN.segments == 2_000
+
+
+def test_one_number_stands_for_the_parts_of_a_row() -> None:
+    """Rows with equal parts share a number, numbers rise as rows do, however wide the parts are."""
+    chance = np.random.default_rng(7)
+    for _ in range(60):
+        size = int(chance.integers(0, 50))
+        parts = np.stack(
+            [chance.integers(-3, chance.choice([2, 5, 2**40, 2**61]), size) for _ in range(9)]
+        )
+        code = _code_of(parts)
+        expected = np.unique(parts, axis=1, return_index=True, return_inverse=True)[1:]
+        found = np.unique(code, return_index=True, return_inverse=True)[1:]
+        assert all(np.array_equal(a.ravel(), b) for a, b in zip(expected, found, strict=True))

@@ -124,7 +124,7 @@ def _code_of(parts: I64) -> I64:
     """One number for each column of whole numbers, in the order of its parts.
 
     >>> _code_of(np.array([[1, 0, 1], [7, 9, 6]])).tolist()
-    [5, 3, 4]
+    [17, 9, 16]
     """
     code, count = np.zeros(parts.shape[1], np.int64), 1
     for part in parts:
