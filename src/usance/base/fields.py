@@ -312,8 +312,9 @@ def one_of(choices: type[E]) -> Reader[E]:
 
 @cache
 def _by_label(choices: type[Enum]) -> dict[str, Any]:
-    """Members by the names people use; read again for every row of a file, so kept."""
-    return {_label(member): member for member in choices if _label(member)}
+    """Members by the names people use; kept, as every row of a file asks for them."""
+    labels = ((m.label if isinstance(m, Code) else str(m.value), m) for m in choices)
+    return {label: member for label, member in labels if label}
 
 
 def fields_of(content: str, where: str) -> Fields:
@@ -366,10 +367,6 @@ def _lines(node: yaml.Node, path: Path) -> Iterator[tuple[Path, int]]:
 def _joined(path: Path) -> str:
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
-
-
-def _label(member: Enum) -> str:
-    return member.label if isinstance(member, Code) else str(member.value)
 
 
 def _number(given: object) -> Decimal | None:
