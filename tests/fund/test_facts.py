@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 
 from tests.fund.random_deals import deal_inputs
 from tests.fund.test_waterfall import deal_of
 from usance.base.codes import Currency, parse
+from usance.base.errors import UsanceError
 from usance.books.group.checks import fact_problems
 from usance.books.group.entities import Entities, Entity, Role
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
-from usance.books.group.funding import deals
-from usance.fund.deal import Deal, Scenario
-from usance.fund.deal_terms import DealTerms
-from usance.fund.facts import class_deal, current_part_minor, deal_facts
+from usance.books.group.funding import deals, funding_amounts
+from usance.fund.deal import Deal, Pool, Scenario
+from usance.fund.deal_terms import DealTerms, read_terms
+from usance.fund.facts import DealFact, class_deal, deal_facts, schedule_facts
 from usance.fund.projection import Projection, project
-from usance.fund.sample import sample_deal
+from usance.fund.sample import sample_deal, sample_path
 
 KNOWN = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def in_the_books(run: Projection, *, ended: bool) -> list[GroupFact]:
     state = run.state if ended else None
-    made = deal_facts(run.deal, DealTerms(entity=1), run.distributions, state)
+    return books_facts(deal_facts(run.deal, DealTerms(entity=1), run.distributions, state))
+
+
+def books_facts(made: Sequence[DealFact]) -> list[GroupFact]:
     return [
         fact(
             number, each.entity, parse(GroupFactKind, each.kind), each.effective_on, KNOWN,
@@ -84,9 +92,63 @@ def test_a_deal_that_ends_short_is_written_down() -> None:
 ENTITIES = Entities(Currency.CNY, {1: Entity(1, "Group", Role.PARENT, Currency.CNY)})
 
 
-def test_the_current_part_follows_the_projection() -> None:
+def test_what_is_repaid_after_a_year_is_non_current() -> None:
+    """At closing of a deal of two years, and again half a year later by a newer schedule."""
+    sample = sample_deal()
+    assert sample.pool.terms is not None
+    longer = Pool(sample.pool.balance_minor, replace(sample.pool.terms, months=24))
+    deal = replace(sample, periods=24, pool=longer)
+    run, terms = project(deal), DealTerms(entity=1)
+    made = deal_facts(deal, terms, run.distributions[:6])
+    made += schedule_facts(deal, terms, deal.closing_on, run.distributions)
+    made += schedule_facts(deal, terms, run.distributions[5].paid_on, run.distributions[6:])
+    given = books_facts(made)
+    for day, first in ((date(2024, 3, 31), 0), (date(2024, 9, 30), 6)):
+        later = {
+            each.fact.detail["deal"]: each.minor
+            for each in funding_amounts([f for f in given if f.effective_on <= day], ENTITIES, day)
+            if each.name == "funding_non_current"
+        }
+        for name in ("A", "B"):
+            expected = sum(
+                row.classes[name].principal_minor for row in run.distributions[first:]
+                if row.paid_on > date(day.year + 1, day.month, day.day)
+            )  # fmt: skip
+            assert later[f"PLAN1/{name}"] == expected
+    assert sum(later.values()) > 0
+    assert not list(fact_problems(given, ENTITIES))
+
+
+def test_a_schedule_has_an_amount_for_each_day() -> None:
+    made = deal_facts(sample_deal(), DealTerms(entity=1), [])
+    (wrong, *_) = schedule_facts(sample_deal(), DealTerms(entity=1), date(2024, 1, 1),
+                                 project(sample_deal()).distributions)  # fmt: skip
+    wrong.detail["amounts"].pop()
+    (found,) = fact_problems(books_facts([*made, wrong]), ENTITIES)
+    assert "days and" in str(found)
+
+
+def test_what_the_group_retains_raises_nothing_and_fees_leave_restricted_cash() -> None:
     run = project(sample_deal())
-    balance = run.distributions[3].classes["A"].balance_minor
-    to_come = run.distributions[4:]
-    assert current_part_minor(to_come, "A", balance, date(2024, 6, 15)) == 896_442_755
-    assert current_part_minor(to_come, "A", balance, date(2025, 6, 15)) == balance
+    made = deal_facts(run.deal, DealTerms(entity=1, retained=("S",)), run.distributions)
+    assert {each.detail["deal"] for each in made if "deal" in each.detail} == {"PLAN1/A", "PLAN1/B"}
+    sums = {kind: sum(each.amount_minor for each in made if each.kind == kind)
+            for kind in ("residual_distributed", "cost_incurred", "cost_paid", "deposit_returned")
+            }  # fmt: skip
+    got = [row.classes["S"] for row in run.distributions]
+    assert sums["residual_distributed"] == sum(
+        each.interest_minor + each.residual_minor + each.principal_minor for each in got
+    )
+    trustee = sum(row.fees["trustee"] for row in run.distributions)
+    assert sums["cost_incurred"] == sums["cost_paid"] == sums["deposit_returned"] == trustee
+    assert not list(fact_problems(books_facts(made), ENTITIES))
+
+
+def test_a_class_that_is_retained_is_one_of_the_deal(tmp_path: Path) -> None:
+    text = sample_path().read_text()
+    file = tmp_path / "plan.yaml"
+    file.write_text(f"{text}\nretained: [S]\n")
+    assert read_terms(file).retained == ("S",)
+    file.write_text(f"{text}\nretained: [Z]\n")
+    with pytest.raises(UsanceError, match=r"unknown class 'Z'.*Choices: A, B, S"):
+        read_terms(file)

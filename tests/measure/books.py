@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -62,6 +63,7 @@ def random_book(seed: int) -> dict[str, pa.Table]:
         "users": users, "decisions": decisions, "loans": loans, "cells": cells,
         "tape": _tape(pairs, numbers, pick), "dues": _dues(numbers, pick),
         "facts": _facts(ids, pick), **_placing(ids, moment, pick), **_ledger(numbers, pick),
+        **_notes(Random(seed).randrange),
     }  # fmt: skip
 
 
@@ -114,6 +116,32 @@ def _placing(ids: list[int], moment: Any, pick: Any) -> dict[str, pa.Table]:
                         limit=lambda n: n, scope=lambda _: 3 + pick(3),
                         amount_minor=lambda _: pick(-1, 90_000)),
     }  # fmt: skip
+
+
+def _notes(pick: Any) -> dict[str, pa.Table]:
+    """Facts of deals: raised twice, repaid, written down, reversed; and a bank's loan."""
+    rows: list[dict[str, Any]] = []
+
+    def fact(kind: int, amount: int, **detail: Any) -> None:
+        rows.append({
+            "fact_id": len(rows) + 1, "kind": kind, "amount_minor": amount,
+            "effective_on": FIRST + pick(LAST - FIRST + 30),
+            "detail": json.dumps(detail, sort_keys=True),
+        })  # fmt: skip
+
+    for number in range(4):
+        lender = "short_term_loans" if number == 3 else "trust_investors"
+        lender += "_non_current" * (number == 2)
+        rate = ("4.5%", "5%", "3.1234%", "9%")[number]
+        fact(10, 1_000 + pick(9_000), deal=f"D{number}/A", lender=lender, rate=rate)
+        fact(11, 1 + pick(900), deal=f"D{number}/A")
+    fact(10, pick(900) + 1, deal="D0/A", lender="trust_investors", rate="7%")
+    fact(17, 1 + pick(90), deal="D1/A", **{"as": "principal"})
+    fact(17, 1 + pick(90), deal="D1/A", **{"as": "interest"})
+    fact(3, 0, fact=1 + pick(len(rows)))
+    spec = table("group_facts")
+    columns = {name: [row.get(name, 0) for row in rows] for name in spec.names}
+    return {"group_facts": make(spec, **columns)}
 
 
 def _ledger(cells: list[int], pick: Any) -> dict[str, pa.Table]:

@@ -6,6 +6,7 @@ institution. The period is the second quarter of 2024, the date its last day.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -143,6 +144,25 @@ def _posted(book: Book, role: str, months: range, models: tuple[int, ...] = ()) 
     )  # fmt: skip
 
 
+def _coupons(book: Book) -> Pair:
+    """Coupons a year and amounts of what investors had lent on the last day, fact by fact."""
+    told = [(row, json.loads(row["detail"])) for row in book["group_facts"]]
+    undone = {detail["fact"] for row, detail in told if row["kind"] == 3}
+    standing = [(row, detail) for row, detail in told if row["fact_id"] not in undone]
+    rates: dict[str, int] = {}
+    for row, detail in sorted(standing, key=lambda each: int(each[0]["fact_id"])):
+        if row["kind"] == 10 and detail["lender"].startswith("trust_investors"):
+            rates.setdefault(detail["deal"], int(Fraction(detail["rate"].rstrip("%")) * 10_000))
+    above = below = 0
+    for row, detail in standing:
+        if row["kind"] in (10, 11, 17) and detail["deal"] in rates and row["effective_on"] <= END:
+            if detail.get("as") == "interest":
+                continue
+            moved = row["amount_minor"] * (1 if row["kind"] == 10 else -1)
+            above, below = above + moved * rates[detail["deal"]], below + moved * 10**6
+    return above, below
+
+
 def _provided(book: Book) -> int:
     names = ("loan_provision", "receivable_provision", "contract_provision", "contingent_provision")
     return sum(
@@ -259,6 +279,7 @@ SINGLE: dict[str, Callable[[Book], Pair]] = {
                                           add(_lent(b), "principal_minor")),
     "provision_coverage": lambda b: (-_posted(b, "allowances_and_contingent", SO_FAR, RISK),
                                      add(_late(_now(b, RISK)), "principal_minor")),
+    "asset_backed_funding_cost": _coupons,
     "total_cash": lambda b: (
         _posted(b, "cash_restricted_cash_and_deposits", SO_FAR),
         int(any(r["account"] in (8, 9) and r["period"] <= MONTH

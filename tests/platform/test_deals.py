@@ -15,6 +15,7 @@ from tests.platform.sandbox import Sandbox
 from tests.platform.test_business_day import DUE, advance, pay
 from tests.platform.test_closing import close_month
 from usance.base.dates import last_of_month
+from usance.base.ids import print_id
 from usance.base.money import half_up
 from usance.books.chart import load_chart
 from usance.platform.deal_record import load_deal
@@ -212,3 +213,95 @@ def test_what_a_deal_may_not_be(sandbox: Sandbox, changes: dict[str, Any], told:
         put(sandbox, loans, **changes)
     with pytest.raises(PlatformError, match="no such deal"):
         sandbox.do("finance", "deal.pay", {"deal": "PLAN7", "period": 1})
+
+
+REVOLVING: dict[str, Any] = {
+    "status": "revolving", "price_minor": 1_200_000,
+    "classes": [{"name": "A", "balance_minor": 1_500_000, "rate_ppm": 40_000},
+                {"name": "S", "balance_minor": 300_000}],
+    "accounts": {"idle": 600_000}, "retained": ["S"],
+    "purchase": {"rate_ppm": 150_000, "months": 6, "amortisation": "level",
+                 "price_ppm": 1_000_000, "supply_minor": [2_000_000]},
+    "limits": [{"region": 8, "share_ppm": 1_000_000}],
+    "triggers": [{"name": "end of term", "at": "collection", "when": "period > 2",
+                  "to": "amortising"}],
+    "waterfall": {
+        "revolving": [{"fee": "servicing"}, {"interest": ["A"]},
+                      {"buy": "max([classes - pool_end, 0])", "from": "idle"},
+                      {"move": "collection", "to": "idle"}],
+        "amortising": [{"move": "idle", "to": "collection"}, {"fee": "servicing"},
+                       {"interest": ["A"]}, {"principal": ["A", "S"]}, {"residual": "S"}],
+    },
+}  # fmt: skip
+
+
+def budgets(sandbox: Sandbox) -> list[tuple[str, int]]:
+    """Versions of the mandate of source 1: first day and total budget."""
+
+    async def work(platform: Platform) -> list[tuple[str, int]]:
+        async with platform.reading(SYSTEM) as read:
+            versions = read.moment.lender.mandates.of_source(1)
+        return [(each.valid_from.isoformat(), each.budgets.total_minor) for each in versions]
+
+    return sandbox.within(work)
+
+
+def test_a_revolving_deal_buys_loans_and_puts_its_mandate_in_force(sandbox: Sandbox) -> None:
+    loans = two_loans(sandbox)
+    before = budgets(sandbox)
+    put(sandbox, loans, **REVOLVING)
+    # Its classes lent 600,000 beyond the pool: so much its source may lend from the closing on.
+    assert budgets(sandbox) == [before[0], ("2024-07-02", 600_000)]
+    third = str(drawn(sandbox, borrower(sandbox, "third", region=8)).answer["loan"])
+    held = "select count(*) from usance.deal_pools where reason = 'purchase'"
+    assert sandbox.sql("finance", held) == 0
+    advance(sandbox, "2024-08-16")
+    assert run_due(sandbox) >= 1
+    row = rows(sandbox)[-1]
+    lines = {each["line"]: each["amount_minor"] for each in row["lines"]}
+    assert (row["status"], lines["bought"], lines["pool_end"]) == ("revolving", 600_000, 1_800_000)
+    assert lines["account.idle"] == 0
+    assert sandbox.sql("finance", held) == 1
+    bought = "select loan_id from usance.deal_pools where reason = 'purchase'"
+    assert print_id("ln", int(sandbox.sql("finance", bought) or 0)) == third
+    assert budgets(sandbox)[-1] == ("2024-08-16", 0)
+    # What the loan pays from the day it came is the deal's.
+    pay(sandbox, third, DUE, "2024-08-16", "third 1")
+    advance(sandbox, "2024-09-16")
+    run_due(sandbox)
+    lines = {each["line"]: each["amount_minor"] for each in rows(sandbox)[-1]["lines"]}
+    assert lines["collected_principal"] + lines["collected_interest"] == DUE
+    left = budgets(sandbox)[-1]
+    assert left[0] == "2024-09-16"
+    assert left[1] == lines["collected_principal"] > 0
+    # A trigger ends it: nothing may be lent for it any more.
+    advance(sandbox, "2024-10-16")
+    run_due(sandbox)
+    assert rows(sandbox)[-1]["status"] == "amortising"
+    assert budgets(sandbox)[-1] == ("2024-10-16", 0)
+
+
+def test_a_trust_sells_what_is_past_due_to_the_platform(sandbox: Sandbox, tmp_path: Path) -> None:
+    """After sixty days, at par and the interest due; what is paid later is not the trust's."""
+    first, second = two_loans(sandbox)
+    put(sandbox, [first, second], kind="trust", clean_up={"when": "period > 5", "price": "0"})
+    for month in range(8, 12):
+        advance(sandbox, f"2024-{month:02}-01")
+        pay(sandbox, first, DUE, f"2024-{month:02}-01", f"first {month}")
+        advance(sandbox, f"2024-{month:02}-16")
+        run_due(sandbox)
+    lines = [{each["line"]: each["amount_minor"] for each in row["lines"]} for row in rows(sandbox)]
+    # Nothing came of the second: sixty-one days past due on the first of October.
+    assert [line["defaulted"] for line in lines] == [0, 0, 0, 600_000]
+    facts = sandbox.sql(
+        "finance", "select sum(amount_minor)::bigint from usance.group_facts where kind = 14"
+    )
+    assert facts == lines[3]["recovered"] > 600_000
+    out = "select count(*) from usance.deal_pools where to_on is not null"
+    assert sandbox.sql("finance", out) == 1
+    pay(sandbox, second, 3 * DUE, "2024-11-16", "second, late")
+    advance(sandbox, "2024-12-16")
+    run_due(sandbox)
+    last = {each["line"]: each["amount_minor"] for each in rows(sandbox)[-1]["lines"]}
+    assert last["recovered"] == 0
+    close_month(sandbox, tmp_path, "2024-07")

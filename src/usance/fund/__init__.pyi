@@ -22,8 +22,8 @@ from usance.fund.errors import (
 )
 from usance.fund.facts import (
     DealFact as DealFact,
-    current_part_minor as current_part_minor,
     deal_facts as deal_facts,
+    schedule_facts as schedule_facts,
 )
 from usance.fund.report_tables import (
     InvestorReport as InvestorReport,

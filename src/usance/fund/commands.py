@@ -22,7 +22,6 @@ from usance.base.command_line import (
 from usance.base.errors import InputError
 
 if TYPE_CHECKING:
-    from usance.fund.deal import Deal
     from usance.fund.projection import Stratum
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -44,7 +43,9 @@ _MISSING = {
     "expected_loss_ppm": "the class has no principal",
 }
 
-PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="Loans, CSV or Parquet.")]
+PoolFile = Annotated[
+    Path, typer.Argument(metavar="POOL", help="Loans, CSV or Parquet, or a book folder.")
+]
 
 
 @app.callback()
@@ -88,9 +89,10 @@ def check(
         "last_date": deal.paid_on(deal.periods),
     }
     if pool is not None:
-        from usance.fund.pool_columns import eligible, read_pool
+        from usance.fund.book_deal import offered_loans
+        from usance.fund.pool_columns import eligible
 
-        loans = read_pool(pool)
+        loans = offered_loans(pool, deal, terms)
         fits, refused = eligible(loans, terms.eligibility, deal.name)
         answer["loans"], answer["eligible"], answer["refused"] = (
             len(loans),
@@ -127,18 +129,23 @@ def select(
     held: Annotated[
         Path | None, typer.Option("--held", help="Loans the deal has; limits count them too.")
     ] = None,
+    deals: Annotated[
+        Path | None, typer.Option("--deals", help="Folder of deals that hold loans of a book.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Select a pool within the limits of a deal; prints the gap to the best there could be."""
     import numpy as np
 
     from usance.base.fields import one_of
+    from usance.fund.book_deal import offered_loans
     from usance.fund.deal_file import read_deal
     from usance.fund.deal_terms import read_terms
     from usance.fund.pool_columns import eligible, read_pool
     from usance.fund.selection import Objective, SelectionRules, select_pool
 
-    deal, terms, loans = read_deal(file), read_terms(file), read_pool(pool)
+    deal, terms = read_deal(file), read_terms(file)
+    loans = offered_loans(pool, deal, terms, deals)
     fits, _ = eligible(loans, terms.eligibility, deal.name)
     offered = loans.take(np.flatnonzero(fits))
     rules = SelectionRules(
@@ -201,7 +208,9 @@ def project(
     deal, currency = read_deal(file), read_terms(file).currency
     strata: Sequence[Stratum] = ()
     if pool is not None:
-        deal, strata = _on_loans(deal, pool, curves)
+        from usance.fund.strata import deal_on_loans
+
+        deal, strata = deal_on_loans(deal, pool, curves)
     run = project_deal(deal, Scenario(0, default, prepayment, recovery), strata=strata)
     if as_csv:
         lines = [calculation_lines(row) for row in run.distributions]
@@ -227,21 +236,6 @@ def project(
     print_results(found, currency)
     for name, told in market.items():
         print_line(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
-
-
-def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[Stratum]]:
-    """The deal on the strata of its loans, by measured curves."""
-    from dataclasses import replace
-
-    from usance.fund.deal import Pool
-    from usance.fund.pool_columns import read_pool
-    from usance.fund.strata import read_curves, strata_of_pool
-
-    if curves is None:
-        fix = "Give --curves, as `usance measure curves` writes them"
-        raise InputError("loans need curves", where="--pool", fix=fix)
-    strata = strata_of_pool(read_pool(pool), read_curves(curves), deal.closing_on)
-    return replace(deal, pool=Pool(sum(each.balance_minor for each in strata))), strata
 
 
 @app.command()
@@ -277,9 +271,13 @@ def grid(
 def pay(
     file: DealFile,
     collections: Annotated[
-        Path, typer.Argument(metavar="COLLECTIONS", help="What the loans of the period did.")
+        Path,
+        typer.Argument(metavar="COLLECTIONS", help="What the loans did: a file, or their book."),
     ],
     folder: Annotated[Path, typer.Option("--folder", help="The deal's state and dates.")],
+    loans: Annotated[
+        Path | None, typer.Option("--loans", help="With a book, the loans of the deal at closing.")
+    ] = None,
     trustee: Annotated[
         Path | None, typer.Option("--trustee", help="The trustee's calculation to compare.")
     ] = None,
@@ -298,7 +296,12 @@ def pay(
 
     deal, terms = read_deal(file), read_terms(file)
     calculated = read_trustee(trustee) if trustee else {}
-    row = pay_from_files(deal, terms, collections, folder)
+    if collections.is_dir():
+        from usance.fund.book_deal import pay_in_folder
+
+        row = pay_in_folder(deal, terms, collections, folder, loans)
+    else:
+        row = pay_from_files(deal, terms, collections, folder)
     differences = trustee_differences(row, calculated)
     agreed = f"{len(calculated) - len(differences)} of {len(calculated)} lines of the trustee agree"
     if as_json:

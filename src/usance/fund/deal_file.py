@@ -114,7 +114,8 @@ def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
 
 
 _LATER_KEYS = ("kind", "currency", "source", "entity", "party", "parties", "legal_final_on",
-               "eligibility", "limits", "approved_by", "valid_from", "holders")  # fmt: skip
+               "eligibility", "limits", "approved_by", "valid_from", "holders",
+               "retained")  # fmt: skip
 """Keys of a deal that its payment dates do not need: `deal_terms` reads them."""
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency
-from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import Fields, day, file_fields, one_of, text, whole_of
+from usance.base.errors import UsanceError, raise_all, unknown
+from usance.base.fields import Fields, Reader, day, file_fields, one_of, text, whole_of
 from usance.base.formulas import Formula
 from usance.base.rates import PPM
-from usance.fund.deal_file import formula, list_of
+from usance.fund.deal_file import formula, list_of, names
 from usance.fund.errors import DealError
 from usance.fund.pool_columns import check_criterion
 
@@ -68,6 +68,8 @@ class DealTerms:
     borrower_minor: int | None = None
     holders: tuple[int, ...] = ()
     """Institutions that hold notes of the deal, by number: they read its reports."""
+    retained: tuple[str, ...] = ()
+    """Classes that the group holds itself: nothing is raised by them, all they get is residual."""
 
 
 def read_terms(path: Path | str) -> DealTerms:
@@ -96,6 +98,7 @@ def terms_of_fields(fields: Fields) -> DealTerms:
         limits,
         borrower,
         fields.take("holders", list_of(code)) or (),
+        fields.take("retained", _retained(fields)) or (),
     )
 
 
@@ -118,6 +121,20 @@ def _approvers(given: Any, where: str) -> tuple[str, ...]:
     if len(set(names)) < 2:
         raise DealError("is approved by one", where=where, fix="Name two different people")
     return names
+
+
+def _retained(deal: Fields) -> Reader[tuple[str, ...]]:
+    """A reader of classes of the deal."""
+
+    def read(given: Any, where: str) -> tuple[str, ...]:
+        listed = [each.take("name", text) for each in deal.each("classes")]
+        found = names(given, where)
+        for name in found:
+            if name not in listed:
+                raise unknown("class", name, [each for each in listed if each], where=where)
+        return found
+
+    return read
 
 
 def _eligibility(fields: Fields) -> dict[str, Formula]:

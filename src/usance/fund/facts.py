@@ -24,15 +24,21 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from usance.base.money import Money
 from usance.base.rates import Rate
-from usance.fund.deal import Deal
+from usance.fund.deal import Deal, NoteClass
 from usance.fund.deal_terms import DealTerms
 from usance.fund.payment_date import Distribution
 from usance.fund.state import DealState
 
 RAISED, REPAID, INTEREST = "funding_raised", "funding_repaid", "funding_interest_paid"
+SCHEDULE = "funding_schedule"
+MAX_DUES = 120
+"""Days of a schedule; what is later comes on the last of them."""
 RESIDUAL, WRITTEN_DOWN = "residual_distributed", "funding_written_down"
 BOUGHT_OUT, COST, COST_PAID = "trust_buy_out", "cost_incurred", "cost_paid"
+RELEASED = "deposit_returned"
+"""Cash of a deal is restricted until it is paid out: fees are paid from what is released."""
 INVESTORS = "trust_investors"
 SERVICING = "servicing"
 """The servicer's own fee stays in the group; only fees to others are costs."""
@@ -53,19 +59,21 @@ class DealFact:
 
 def deal_facts(
     deal: Deal, terms: DealTerms, distributions: Sequence[Distribution],
-    ended: DealState | None = None, bought_out: Sequence[tuple[date, int]] = (),
+    ended: DealState | None = None, bought_out: Sequence[tuple[date, int]] = (), buyer: int = 1,
 ) -> list[DealFact]:  # fmt: skip
     """Every fact of a deal up to its last date, in order of day.
 
     `ended` is the state after the last date of a deal that is over: what its classes lack is
-    written down. `bought_out` is what the platform paid for loans past due.
+    written down. `bought_out` is what the platform, entity `buyer`, paid for loans past due. A
+    class that the group retains raises nothing, and all it gets is a distribution.
     """
-    rows = [*_raised(deal)]
+    sold = [each for each in deal.classes if each.name not in terms.retained]
+    rows = [*_raised(deal, sold)]
     for row in distributions:
-        rows += _paid(deal, row)
+        rows += _paid(deal, row, sold)
     if ended is not None:
-        rows += _lost(deal, ended)
-    rows += [(day, BOUGHT_OUT, amount, {"buyer": 1}) for day, amount in bought_out]
+        rows += _lost(deal, ended, sold)
+    rows += [(day, BOUGHT_OUT, amount, {"buyer": buyer}) for day, amount in bought_out]
     return [
         DealFact(kind, terms.entity, day, terms.currency, amount, terms.party, detail)
         for day, kind, amount, detail in sorted(rows, key=lambda row: row[0])
@@ -76,8 +84,8 @@ def deal_facts(
 _Row = tuple[date, str, int, dict[str, Any]]
 
 
-def _raised(deal: Deal) -> Iterator[_Row]:
-    for each in deal.classes:
+def _raised(deal: Deal, sold: Sequence[NoteClass]) -> Iterator[_Row]:
+    for each in sold:
         detail = {
             "deal": class_deal(deal, each.name), "lender": INVESTORS,
             "rate": str(Rate(each.rate_ppm)), "day_count": deal.day_count.value,
@@ -85,19 +93,24 @@ def _raised(deal: Deal) -> Iterator[_Row]:
         yield deal.closing_on, RAISED, each.balance_minor, detail
 
 
-def _paid(deal: Deal, row: Distribution) -> Iterator[_Row]:
+def _paid(deal: Deal, row: Distribution, sold: Sequence[NoteClass]) -> Iterator[_Row]:
     for each in deal.classes:
         paid, name = row.classes[each.name], {"deal": class_deal(deal, each.name)}
+        if each not in sold:
+            whole = paid.interest_minor + paid.principal_minor + paid.residual_minor
+            yield row.paid_on, RESIDUAL, whole, {}
+            continue
         yield row.paid_on, INTEREST, paid.interest_minor, name
         yield row.paid_on, REPAID, paid.principal_minor, name
         yield row.paid_on, RESIDUAL, paid.residual_minor, {}
     outside = sum(minor for name, minor in row.fees.items() if name != SERVICING)
     yield row.paid_on, COST, outside, {"function": "servicing_cost"}
+    yield row.paid_on, RELEASED, outside, {"as": "restricted_cash"}
     yield row.paid_on, COST_PAID, outside, {}
 
 
-def _lost(deal: Deal, state: DealState) -> Iterator[_Row]:
-    for each in deal.classes:
+def _lost(deal: Deal, state: DealState, sold: Sequence[NoteClass]) -> Iterator[_Row]:
+    for each in sold:
         name = class_deal(deal, each.name)
         for what, key in (("principal", "balance"), ("interest", "due")):
             lost = state.names[f"{each.name}.{key}"]
@@ -109,9 +122,32 @@ def class_deal(deal: Deal, name: str) -> str:
     return f"{deal.name}/{name}"
 
 
-def current_part_minor(
-    to_come: Sequence[Distribution], name: str, balance_minor: int, within: date
-) -> int:
-    """The part of a class that falls due by a day, by the projection; the rest is non-current."""
-    due = sum(row.classes[name].principal_minor for row in to_come if row.paid_on <= within)
-    return min(balance_minor, due)
+def schedule_facts(
+    deal: Deal, terms: DealTerms, day: date, to_come: Sequence[Distribution]
+) -> list[DealFact]:
+    """The principal that each class of others is projected to be repaid, by day.
+
+    A close splits what it owes by them: what comes more than a year later is non-current.
+
+    >>> from usance.fund.projection import project
+    >>> from usance.fund.sample import sample_deal
+    >>> run = project(sample_deal())
+    >>> first, *_ = schedule_facts(run.deal, DealTerms(), run.deal.closing_on, run.distributions)
+    >>> first.kind, first.detail["deal"], first.detail["amounts"][:2]
+    ('funding_schedule', 'PLAN1/A', ['8612295.27', '9059740.57'])
+    """
+    found = []
+    for each in deal.classes:
+        paid = [(row.paid_on, row.classes[each.name].principal_minor) for row in to_come]
+        due = [(on, minor) for on, minor in paid if minor]
+        if each.name in terms.retained or not due:
+            continue
+        if len(due) > MAX_DUES:  # all of these are more than a year away
+            last = due[MAX_DUES - 1][0]
+            due = [*due[: MAX_DUES - 1], (last, sum(minor for _, minor in due[MAX_DUES - 1 :]))]
+        detail = {
+            "deal": class_deal(deal, each.name), "days": [on.isoformat() for on, _ in due],
+            "amounts": [Money(minor, terms.currency).number for _, minor in due],
+        }  # fmt: skip
+        found.append(DealFact(SCHEDULE, terms.entity, day, terms.currency, 0, terms.party, detail))
+    return found

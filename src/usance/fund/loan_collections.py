@@ -46,6 +46,8 @@ class LoanPeriod:
     collections: Collections
     defaulted: Bools
     """Loans that have defaulted by its end."""
+    buy_out_minor: I64
+    """Paid for each loan that is taken out for being past due."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +66,14 @@ class DealLoans:
 
 
 def period_between(
-    before: Views, now: Views, gone: Bools, default_days: int = DEFAULT_DAYS
-) -> LoanPeriod:
+    before: Views, now: Views, gone: Bools, default_days: int = DEFAULT_DAYS, *,
+    buys_out: bool = False,
+) -> LoanPeriod:  # fmt: skip
     """Collections between two views of the same loans; `gone` are those defaulted before.
 
     When `before` is what was known then and `now` what is known now, what came late or was
-    reversed since is among them.
+    reversed since is among them. Where the platform buys out what is past due, it pays principal
+    and interest due at once, as a recovery, and what comes of the loan afterwards is its own.
     """
     falls = ~gone & (now.column("days_past_due") > default_days)
     principal = _paid(now, ("paid_principal",)) - _paid(before, ("paid_principal",))
@@ -78,12 +82,13 @@ def period_between(
     waived = _paid(now, ("waived_principal",)) - _paid(before, ("waived_principal",))
     owed = now.column("principal_outstanding")
     lost = int(owed[falls].sum()) + int(waived[~gone].sum())
+    buy_out = np.where(falls & buys_out, owed + now.column("past_due_interest"), 0)
+    late = 0 if buys_out else int((income + principal)[gone].sum())
     flows = MonthFlows(
-        int(income[~gone].sum()), int(principal[~gone].sum()), lost,
-        int((income + principal)[gone].sum()),
-    )  # fmt: skip
+        int(income[~gone].sum()), int(principal[~gone].sum()), lost, late + int(buy_out.sum())
+    )
     gone = gone | falls
-    return LoanPeriod(Collections(flows, int(owed[~gone].sum())), gone)
+    return LoanPeriod(Collections(flows, int(owed[~gone].sum())), gone, buy_out)
 
 
 def _paid(views: Views, names: tuple[str, ...]) -> I64:

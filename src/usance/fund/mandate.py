@@ -13,9 +13,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import yaml
 
 from usance.base.codes import FundingModel
+from usance.base.documents import parse_yaml
 from usance.base.formulas import Call, Formula, Literal, Name
 from usance.base.money import Money, half_up
 from usance.fund.deal import Deal, Status
@@ -103,6 +108,65 @@ def mandate_text(mandate: Mandate, terms: DealTerms) -> str:
             what = f"{each.member}, share: {bound}" if is_share else bound
             lines.append(f"      - {{{each.measure.value}: {what}}}")
     return "\n".join(lines) + "\n"
+
+
+def with_deal(given: str, own: str, day: date) -> str:
+    """A file of mandates with a deal's own as the version of its source from a day on.
+
+    What the deal does not speak of, such as hours or fees, stays as the source had it, and its
+    budgets are counted anew.
+
+    >>> given = "sources: [{source: 9, fee: 1%, valid: {from: 2024-01-01, to: 2024-12-31}}]"
+    >>> own = "sources: [{source: 9, budgets: {total: 3}}]"
+    >>> print(with_deal(given, own, date(2024, 2, 15)).rstrip())
+    sources:
+    - source: 9
+      fee: 1%
+      valid:
+        from: 2024-01-01
+        to: 2024-02-14
+    - source: 9
+      fee: 1%
+      valid:
+        from: 2024-02-15
+        to: 2024-12-31
+      budgets:
+        total: 3
+      version: 2
+    """
+    document, (new,) = parse_yaml(given, where="mandates"), parse_yaml(own, where="deal")["sources"]
+    listed = document.setdefault("sources", [])
+    places = [place for place, each in enumerate(listed) if each.get("source") == new["source"]]
+    if places:
+        at = places[-1]
+        listed[at : at + 1] = _versions(listed[at], new, day)
+    else:
+        listed.append(new)
+    return yaml.safe_dump(_plain(document), sort_keys=False, allow_unicode=True)
+
+
+def _plain(value: Any) -> Any:
+    """Exact numbers as the texts they were."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _versions(before: dict[str, Any], new: dict[str, Any], day: date) -> list[dict[str, Any]]:
+    """The version of a source until a day and the one from it on; one if it began that day."""
+    valid, kept = before["valid"], {"name", "valid", "entity", "model", "approved_by"}
+    changed = {key: value for key, value in new.items() if key not in kept or key not in before}
+    after = {
+        **before, **changed, "valid": {"from": day, "to": valid["to"]},
+        "version": before.get("version", 1) + 1,
+    }  # fmt: skip
+    if "budgets" in before and "budgets" in new:
+        after["budgets"] = {**before["budgets"], **new["budgets"]}
+    if valid["from"] >= day:
+        return [{**after, "version": before.get("version", 1), "valid": valid}]
+    return [{**before, "valid": {"from": valid["from"], "to": day - timedelta(days=1)}}, after]
 
 
 def _percent(ppm: int) -> str:

@@ -81,8 +81,16 @@ def read_collections(path: Path | str) -> tuple[Collections, date | None]:
 
 def read_state(folder: Path, deal: Deal) -> DealState:
     """The state in a folder, or that at closing."""
-    file = folder / STATE
-    return state_of_dict(parse_json(read_text(file))) if file.exists() else opening_state(deal)
+    file = state_file(folder)
+    return opening_state(deal) if file is None else state_of_dict(parse_json(read_text(file)))
+
+
+def state_file(folder: Path) -> Path | None:
+    """The file with the state of a deal; a run keeps one for each date, of which it is the last."""
+    own = folder / STATE
+    if own.exists():
+        return own
+    return max(folder.glob("state-*.json"), default=None)
 
 
 def read_dates(folder: Path) -> list[Distribution]:
@@ -98,15 +106,25 @@ def pay_from_files(deal: Deal, terms: DealTerms, collections: Path, folder: Path
     after, row = pay_date(deal, before, given, paid_on)
     _check_pool(before, given, str(collections))
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"date-{row.period:03}"
-    _write_json(folder / f"{name}.json", distribution_as_dict(row))
-    paid = _csv(instructions(deal, terms, row))
-    replace(folder / f"instructions-{row.period:03}.csv", paid.encode())
-    is_over = after.is_called or after.period == deal.periods
-    facts = deal_facts(deal, terms, read_dates(folder), after if is_over else None)
-    _write_json(folder / "facts.json", facts_document(facts))
-    _write_json(folder / STATE, after.as_dict())
+    rows = [*(each for each in read_dates(folder) if each.period < row.period), row]
+    for name, content in date_files(deal, terms, rows, after).items():
+        replace(folder / name, content)
     return row
+
+
+def date_files(
+    deal: Deal, terms: DealTerms, rows: Sequence[Distribution], after: DealState,
+    bought_out: Sequence[tuple[date, int]] = (),
+) -> dict[str, bytes]:  # fmt: skip
+    """The files of the last of some payment dates, by name; the state comes last."""
+    row, is_over = rows[-1], after.is_called or after.period == deal.periods
+    facts = deal_facts(deal, terms, rows, after if is_over else None, bought_out)
+    return {
+        f"date-{row.period:03}.json": json_bytes(distribution_as_dict(row)),
+        f"instructions-{row.period:03}.csv": _csv(instructions(deal, terms, row)).encode(),
+        "facts.json": json_bytes(facts_document(facts)),
+        STATE: json_bytes(after.as_dict()),
+    }
 
 
 def _check_pool(state: DealState, given: Collections, where: str) -> None:
@@ -209,13 +227,18 @@ def facts_document(facts: Sequence[DealFact]) -> dict[str, Any]:
         "facts": [
             {
                 "id": number, "kind": each.kind, "entity": each.entity,
-                "on": each.effective_on.isoformat(),
-                "amount": Money(each.amount_minor, each.currency).number, "party": each.party,
+                "on": each.effective_on.isoformat(), **_amount(each), "party": each.party,
                 **each.detail,
             }
             for number, each in enumerate(facts, start=1)
         ]
     }  # fmt: skip
+
+
+def _amount(fact: DealFact) -> dict[str, str]:
+    """The amount of a fact; a schedule has none of its own."""
+    minor = fact.amount_minor
+    return {"amount": Money(minor, fact.currency).number} if minor else {}
 
 
 def _csv(rows: Iterator[Instruction]) -> str:
@@ -226,5 +249,6 @@ def _csv(rows: Iterator[Instruction]) -> str:
     return out.getvalue()
 
 
-def _write_json(path: Path, value: object) -> None:
-    replace(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+def json_bytes(value: object) -> bytes:
+    """A value as the text of a JSON file."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

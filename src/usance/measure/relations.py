@@ -25,6 +25,10 @@ PROVISIONS = (
 RARE_FACTS = (int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED))
 """Kinds that few facts have: they are read apart from the many payments."""
 
+REVERSED_GROUP_FACT, NOTES_RAISED, NOTES_WRITTEN_DOWN = 3, 10, 17
+NOTE_SIGNS = {NOTES_RAISED: 1, 11: -1, NOTES_WRITTEN_DOWN: -1}
+"""Kinds of group facts that change what investors have lent: raised, repaid, written down."""
+
 _STORED = (
     "users",
     "decisions",
@@ -45,6 +49,7 @@ SOURCE_TABLES: Mapping[str, tuple[str, ...]] = {
     "outcomes": ("loans", "decisions", "tape"),
     "tape_by_borrower": ("tape", "loans"),
     "provisions": ("sums", "cells"),
+    "investor_notes": ("group_facts",),
 }
 """The tables of a book each relation is made from."""
 
@@ -74,6 +79,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "tape_by_borrower": {column.name: column.type for column in TABLES["tape"].columns}
     | {"state": "", "channel": "", "region": "", "grade": ""},
     "provisions": {"period": "", "cell": "", "provision_minor": ""},
+    "investor_notes": {"effective_on": "day", "moved_minor": "", "rate_ppm": ""},
 }  # fmt: skip
 
 TIME_COLUMNS = {
@@ -82,6 +88,7 @@ TIME_COLUMNS = {
     "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
     "unreversed_facts": "effective_on", "rare_facts": "effective_on",
     "outcomes": "disbursed_on", "tape_by_borrower": "month", "provisions": "period",
+    "investor_notes": "effective_on",
 }  # fmt: skip
 """The column that dates a row of each relation."""
 
@@ -207,6 +214,43 @@ def _provisions() -> Any:
     )
 
 
+def _investor_notes() -> Any:
+    """Changes of what investors of trusts and deals have lent, each with the rate of its deal.
+
+    A deal's rate is that of the fact that first raised it; reversed facts are left out.
+    """
+    import ibis
+
+    facts = unbound("group_facts")
+    gone = facts.filter(facts.kind == REVERSED_GROUP_FACT)
+    undone = gone.select(undone=_number(gone.detail, '"fact": ?([0-9]+)'))
+    facts = facts.anti_join(undone, [facts.fact_id == undone.undone])
+    facts = facts.filter(facts.kind.isin([*NOTE_SIGNS])).mutate(
+        deal=facts.detail.re_extract('"deal": ?"([^"]*)"', 1)
+    )
+    raised = facts.filter(
+        (facts.kind == NOTES_RAISED) & facts.detail.re_search('"lender": ?"trust_investors')
+    )
+    whole = _number(raised.detail, '"rate": ?"?([0-9]+)')
+    part = raised.detail.re_extract('"rate": ?"?[0-9]+[.]([0-9]+)', 1).rpad(4, "0").left(4)
+    raised = raised.mutate(rate_ppm=whole * 10_000 + part.cast("int64"))
+    first = raised.group_by("deal").agg(first_id=raised.fact_id.min())
+    rates = raised.join(first, [raised.fact_id == first.first_id]).select("deal", "rate_ppm")
+    as_interest = facts.detail.re_search('"as": ?"interest"')
+    moved = facts.filter(~((facts.kind == NOTES_WRITTEN_DOWN) & as_interest))
+    sign = ibis.ifelse(moved.kind == NOTES_RAISED, 1, -1)
+    moved = moved.mutate(moved_minor=moved.amount_minor * sign)
+    return moved.join(rates, "deal").select("effective_on", "moved_minor", "rate_ppm")
+
+
+def _number(text: Any, pattern: str) -> Any:
+    """A whole number in a text, 0 if it is not there."""
+    import ibis
+
+    found = text.re_extract(pattern, 1)
+    return ibis.ifelse(found == "", "0", found).cast("int64")
+
+
 def _user(column: Any) -> Any:
     # A shift stays whole on every engine; a division would pass through floats.
     return column >> USER_SHIFT
@@ -224,4 +268,5 @@ _RELATIONS: Mapping[str, Callable[[], Any]] = {
     "unreversed_facts": lambda: unreversed(unbound("facts")),
     "outcomes": outcomes,
     "provisions": _provisions,
+    "investor_notes": _investor_notes,
 }

@@ -153,6 +153,11 @@ def _deals(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceErr
             fix = "Give the currency and entity of the deal"
             yield _wrong(each, f"the deal {each.detail['deal']!r} is another's", fix)
         day = each.detail.get("value_on") or each.effective_on
+        if each.kind is GroupFactKind.FUNDING_SCHEDULE:
+            due = len(each.detail["days"]), len(each.detail["amounts"])
+            if due[0] != due[1]:
+                what = f"its schedule has {due[0]} days and {due[1]} amounts"
+                yield _wrong(each, what, "Give an amount for each day")
         if each.kind is GroupFactKind.FUNDING_REPAID and deal.owed(day) < 0:
             beyond = Money(-deal.owed(day), each.currency.label)
             yield _wrong(each, f"{beyond} more is repaid than was owed", "Correct amount or day")

@@ -26,6 +26,7 @@ class GroupFactKind(Code):
     NOTES_ISSUED = 15
     NOTES_PAID = 16
     FUNDING_WRITTEN_DOWN = 17
+    FUNDING_SCHEDULE = 18
     # Deposits with institutions and guarantors.
     DEPOSIT_PLACED = 20
     DEPOSIT_RETURNED = 21

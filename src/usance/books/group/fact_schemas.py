@@ -131,6 +131,15 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
             "as": _may(one_of(r.WrittenDown), default=r.WrittenDown.PRINCIPAL),
         },
     ),
+    GroupFactKind.FUNDING_SCHEDULE: FactSchema(
+        AmountSign.NONE,
+        is_computed=True,
+        keys={
+            "deal": _need(text),
+            "days": _need(r.days),
+            "amounts": DetailKey(r.amounts_of),
+        },
+    ),
     GroupFactKind.RESIDUAL_DISTRIBUTED: FactSchema(keys={"to": _may(_entity)}),
     GroupFactKind.TRUST_BUY_OUT: FactSchema(keys={"buyer": _need(_entity)}),
     GroupFactKind.NOTES_ISSUED: FactSchema(

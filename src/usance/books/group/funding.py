@@ -1,7 +1,8 @@
 """Borrowings: the principal of a deal on any day, and its interest to date.
 
 Interest runs on principal from the value date of each drawing and repayment, which is the day of
-the fact unless it says otherwise. It is cumulative and rounded once.
+the fact unless it says otherwise. It is cumulative and rounded once. What a deal's last schedule
+repays more than a year after a close is non-current there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 
-from usance.base.dates import last_of_month, to_month
+from usance.base.dates import add_months, last_of_month, to_month
 from usance.base.daycount import year_fraction
 from usance.base.money import MILLION, half_up
 from usance.books.group.entities import Entities
@@ -88,10 +89,35 @@ def funding_amounts(facts: Iterable[GroupFact], entities: Entities, day: date) -
             raised = known[each.detail["deal"]].raised
             accounts = {"lender": raised.detail["lender"], "cash": cash_of(raised)}
             yield Amount(each.kind.label, each, each.amount_minor, each.effective_on, accounts)
+    for name, plan in _schedules(given, day).items():
+        lender = known[name].raised.detail["lender"]
+        if lender == CURRENT:
+            later = min(known[name].owed(day), _after_a_year(plan, day))
+            yield Amount("funding_non_current", plan, later, day, {"lender": lender})
     for deal in known.values():
         foreign = deal.raised.currency is not entities[deal.raised.entity].currency
         for end, minor in accruals(deal.first, deal.interest, day, foreign=foreign):
             yield Amount("funding_interest", deal.raised, minor, end)
+
+
+CURRENT = "trust_investors"
+MONTHS_CURRENT = 12
+
+
+def _schedules(facts: Iterable[GroupFact], day: date) -> dict[str, GroupFact]:
+    """By deal, the last schedule stated by a day."""
+    plans = (each for each in facts if each.kind is GroupFactKind.FUNDING_SCHEDULE)
+    stated = (each for each in plans if each.effective_on <= day)
+    ordered = sorted(stated, key=lambda each: (each.effective_on, each.fact_id))
+    return {each.detail["deal"]: each for each in ordered}
+
+
+def _after_a_year(schedule: GroupFact, day: date) -> int:
+    """Principal that falls due more than a year after a day, by a schedule."""
+    limit = add_months(day, MONTHS_CURRENT)
+    detail = schedule.detail
+    return sum(minor for due, minor in zip(detail["days"], detail["amounts"], strict=True)
+               if due > limit)  # fmt: skip
 
 
 def accruals(

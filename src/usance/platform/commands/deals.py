@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,34 +12,46 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from usance.base.codes import Currency, parse
-from usance.base.dates import format_month, to_month
+from usance.base.dates import format_month, from_day, to_month
 from usance.base.errors import UsanceError
-from usance.base.money import split
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.fund.deal import Deal, MonthFlows
+from usance.fund.deal import Deal, Status
+from usance.fund.deal_folder import deal_of_text
 from usance.fund.deal_terms import DealTerms
-from usance.fund.errors import PoolError
-from usance.fund.facts import RAISED, DealFact, deal_facts
-from usance.fund.loan_collections import period_between
-from usance.fund.payment_date import Collections, Distribution, pay_date
+from usance.fund.facts import RAISED, DealFact, deal_facts, schedule_facts
+from usance.fund.held_deal import (
+    Collected,
+    DealPool,
+    HeldDeal,
+    PaidDate,
+    close_deal,
+    collect,
+    cut_off,
+    day_of,
+    pay_collected,
+)
+from usance.fund.loan_tables import LoanTables
+from usance.fund.mandate import deal_mandate, mandate_text, with_deal
 from usance.fund.payment_files import distribution_as_dict
 from usance.fund.pool_columns import PoolColumns, eligible
-from usance.fund.selection import SelectionRules, broken_limits, select_pool
-from usance.fund.state import DealState, opening_state
+from usance.fund.projection import project
+from usance.fund.replenishment import replenishment
+from usance.fund.selection import broken_limits
+from usance.fund.state import opening_state
+from usance.fund.strata import strata_to_come
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.deal_record import (
     NO_FLOWS,
+    REASONS,
     DealRecord,
-    cut_off,
-    deal_loans,
+    deal_pool,
     free_loans,
     load_deal,
+    loan_tables,
     pool_at,
-    read_deal_text,
-    views_at,
 )
 from usance.platform.errors import InvalidField
-from usance.platform.principals import Principal
+from usance.platform.principals import SYSTEM, Principal
 from usance.platform.reads.deals import deal_answer
 from usance.platform.refusals import (
     DateInFuture,
@@ -80,7 +93,7 @@ async def put_deal(
 ) -> Decided:
     """Put a deal in force: its loans leave the free ones, its classes are raised."""
     try:
-        deal, terms = read_deal_text(command.text)
+        deal, terms = deal_of_text(command.text, "")
     except UsanceError as error:
         raise InvalidField(str(error), where="body.text", fix="Mend the deal file") from error
     await act_as_platform(transaction)
@@ -96,9 +109,11 @@ async def put_deal(
     }  # fmt: skip
     changes = WriteSet()
     changes.put("deals", **row)
-    price = deal.price_minor if deal.price_minor is not None else pool.principal_total_minor
-    _hold(changes, deal, pool, deal.closing_on, price, "closing")
-    await _book(transaction, changes, moment, deal_facts(deal, terms, []))
+    held = close_deal(deal, terms, pool, moment.at)
+    _put_pool(changes, deal.name, None, held.pool)
+    facts = [*deal_facts(deal, terms, []), *_schedule(held, pool, deal.closing_on)]
+    await _book(transaction, changes, moment, facts)
+    changes = await _with_mandate(transaction, changes, moment, held)
     answer = {**deal_answer(DealRecord(deal, terms, state, row)), "loans": len(pool)}
     return Decided(answer, f"deal/{deal.name}", 0, changes, as_platform=True)
 
@@ -134,19 +149,18 @@ async def _pool_of(
     """The loans of a deal at its cut-off: free, eligible, within its limits, of its principal."""
     numbers = [read_id(str(each), "ln", "loans") for each in listed]
     loans = await free_loans(transaction, terms.source, numbers)
-    if missing := sorted(set(numbers) - {loan.loan_id for loan in loans}):
+    if missing := sorted(set(numbers) - set(loans.ids.tolist())):
         await _name_missing(transaction, terms, missing)
-    loans = [loan for loan in loans if loan.first["disbursed_on"] < deal.closing_on]
-    if not loans:
+    pool = await pool_at(transaction, loans, cut_off(deal, 0))
+    if not len(pool):
         raise NotEligible(f"source {terms.source} has no free loan of before {deal.closing_on}",
                           where="body.loans", fix="Let source be that of loans on the balance "
                           "sheet which no deal holds")  # fmt: skip
-    pool = await pool_at(transaction, loans, cut_off(deal, 0))
     fits, refused = eligible(pool, terms.eligibility, deal.name)
-    fits = fits & (pool["principal_minor"] > 0)
-    if listed and not fits.all():
+    wrong = len(numbers) - int(fits.sum())
+    if listed and wrong:
         told = ", ".join(f"{count} by '{name}'" for name, count in refused.items() if count)
-        raise NotEligible(f"{int((~fits).sum())} loans are not eligible: {told or 'paid off'}",
+        raise NotEligible(f"{wrong} loans are not eligible: {told or 'they owe nothing then'}",
                           where="body.loans", fix="Leave them out")  # fmt: skip
     pool = pool.take(np.flatnonzero(fits))
     broken = broken_limits(pool, terms.limits, terms.borrower_minor)
@@ -177,17 +191,6 @@ async def _name_missing(
                       "sheet", where="body.loans", fix="Leave them out")  # fmt: skip
 
 
-def _hold(
-    changes: WriteSet, deal: Deal, pool: PoolColumns, from_on: date, price_minor: int, reason: str,
-    to_on: date | None = None,
-) -> None:  # fmt: skip
-    """Take loans into a deal; what was paid for them is shared by principal."""
-    principal = pool["principal_minor"].tolist()
-    for number, paid in zip(pool["loan_id"].tolist(), split(price_minor, principal), strict=True):
-        changes.put("deal_pools", deal=deal.name, loan_id=number, from_on=from_on, to_on=to_on,
-                    price_minor=paid, reason=reason, defaulted_on=None)  # fmt: skip
-
-
 async def _book(
     transaction: asyncpg.Connection, changes: WriteSet, moment: Moment, facts: Sequence[DealFact]
 ) -> None:
@@ -203,6 +206,38 @@ async def _book(
             effective_on=each.effective_on, amount_minor=each.amount_minor,
             currency=int(parse(Currency, each.currency)), party=each.party, detail=each.detail,
         ))  # fmt: skip
+
+
+async def _with_mandate(
+    transaction: asyncpg.Connection, changes: WriteSet, moment: Moment, held: HeldDeal
+) -> WriteSet:
+    """The changes with the mandate of a deal that buys loans: two people agreed to its file.
+
+    Its budget is what the deal can still buy, so nothing from the date on which a trigger ended
+    the revolving period.
+    """
+    from usance.platform.commands.control import PutMandates, put_mandates
+
+    deal, terms = held.deal, held.terms
+    if deal.purchase is None:
+        return changes
+    found = await transaction.fetchval(
+        "select document from usance.settings where kind = 'mandates' and valid_from <= $1 "
+        "order by valid_from desc, version desc limit 1", moment.business_date,
+    )  # fmt: skip
+    before = json.loads(found)["text"] if found else f"currency: {terms.currency}"
+    made = deal_mandate(deal, terms, held.state, deal.paid_on(deal.periods))
+    text = with_deal(before, mandate_text(made, terms), moment.business_date)
+    put = PutMandates(text, moment.business_date)
+    decided = await put_mandates(transaction, SYSTEM, moment, put)
+    return WriteSet.joined([changes, decided.changes])
+
+
+def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[DealFact]:
+    """What the classes are projected to be repaid, on the loans the deal has."""
+    strata = strata_to_come(held.deal, held.state, pool, held.until)
+    run = project(held.deal, state=held.state, strata=strata)
+    return schedule_facts(held.deal, held.terms, day, run.distributions)
 
 
 async def pay_deal(
@@ -226,89 +261,79 @@ async def pay_deal(
                            where="body.period", fix="Pay it on its day")  # fmt: skip
     _check_open(moment, paid_on)
     changes = WriteSet()
-    after, row = await _paid(transaction, changes, moment, record)
-    is_over = after.is_called or after.period == deal.periods
-    facts = [each for each in deal_facts(deal, record.terms, [row], after if is_over else None)
-             if each.kind != RAISED]  # fmt: skip
+    paid = await _paid(transaction, changes, moment, record)
+    held, row = paid.held, paid.row
+    made = deal_facts(
+        deal, record.terms, [row], held.state if held.is_over else None, held.bought_out,
+        moment.lender.platform_entity,
+    )  # fmt: skip
+    facts = [each for each in made if each.kind != RAISED]
+    if not held.is_over:
+        loans = await loan_tables(transaction, held.performing)
+        facts += _schedule(held, loans.pool(held.until), paid_on)
     await _book(transaction, changes, moment, facts)
-    answer = deal_answer(replace(record, state=after, row={
-        **record.row, "paid_on": paid_on, "next_on": None if is_over else deal.paid_on(
-            after.period + 1)}))  # fmt: skip
+    if record.state.status is Status.REVOLVING:
+        changes = await _with_mandate(transaction, changes, moment, held)
+    answer = deal_answer(replace(record, state=held.state, row={
+        **record.row, "paid_on": paid_on, "next_on": held.next_on}))  # fmt: skip
     return Decided({**answer, "distribution": distribution_as_dict(row)}, f"deal/{deal.name}", 0,
                    changes, as_platform=True)  # fmt: skip
 
 
 async def _paid(
     transaction: asyncpg.Connection, changes: WriteSet, moment: Moment, record: DealRecord
-) -> tuple[DealState, Distribution]:
-    """The state after the next date and the date, with the rows that they change."""
-    deal, state = record.deal, record.state
-    until = cut_off(deal, state.period + 1)
-    held, loans = await deal_loans(transaction, deal.name)
-    gone = np.array([each.defaulted_on is not None for each in held], np.bool_)
-    before = views_at(loans, record.row["until"], record.row["known_at"])
-    made = period_between(before, views_at(loans, until), gone)
-    flows, carried = _not_below_zero(made.collections.flows + record.carried)
-    collections = Collections(flows, made.collections.pool_end_minor)
-    bought = await _bought(transaction, record, collections, until)
-    if deal.purchase is not None:
-        supply = bought.principal_total_minor if bought is not None else 0
-        deal = replace(deal, purchase=replace(deal.purchase, supply_minor=(supply,)))
-    after, row = pay_date(deal, state, collections, record.row["next_on"])
-    is_over = after.is_called or after.period == deal.periods
-    if row.bought_minor and bought is not None:
-        _hold(changes, deal, bought, row.paid_on, row.cost_minor, "purchase",
-              row.paid_on if is_over else None)  # fmt: skip
-    for each, has_gone in zip(held, made.defaulted.tolist(), strict=True):
-        falls = has_gone and each.defaulted_on is None
-        if falls or is_over:
-            changes.put("deal_pools", deal=deal.name, loan_id=each.loan_id,
-                        from_on=deal.closing_on, to_on=row.paid_on if is_over else None,
-                        price_minor=0, reason="closing",
-                        defaulted_on=until if falls else each.defaulted_on)  # fmt: skip
+) -> PaidDate:
+    """The next date of a deal, with the rows that it changes."""
+    held = record.held(await deal_pool(transaction, record.deal.name))
+    loans = await loan_tables(transaction, held.pool.loan_id)
+    days = moment.lender.parameters.at("funding.buy_out", moment.business_date).integer
+    collected = collect(held, loans, moment.at, days)
+    bought = None
+    if collected.wanted_minor:
+        bought = await _bought(transaction, held, loans, collected)
+    paid = pay_collected(held, collected, moment.at, bought)
+    after, row, deal = paid.held, paid.row, record.deal
+    _put_pool(changes, deal.name, held.pool, after.pool)
     changes.put("deals", **{
-        **dict(record.row), "paid_on": row.paid_on, "until": until, "known_at": moment.at,
-        "next_on": None if is_over else deal.paid_on(after.period + 1),
-        "carried": asdict(carried), "state": after.as_dict(),
+        **dict(record.row), "paid_on": row.paid_on, "until": after.until, "known_at": moment.at,
+        "next_on": after.next_on, "carried": asdict(after.carried),
+        "state": after.state.as_dict(),
     })  # fmt: skip
     changes.put("deal_dates", deal=deal.name, period=row.period, paid_on=row.paid_on,
                 holders=list(record.terms.holders), distribution=distribution_as_dict(row)
                 )  # fmt: skip
-    return after, row
-
-
-def _not_below_zero(flows: MonthFlows) -> tuple[MonthFlows, MonthFlows]:
-    """Flows of a period, and what of them is below zero: the next one bears it."""
-    parts = asdict(flows)
-    return (
-        MonthFlows(**{name: max(minor, 0) for name, minor in parts.items()}),
-        MonthFlows(**{name: min(minor, 0) for name, minor in parts.items()}),
-    )
+    return paid
 
 
 async def _bought(
-    transaction: asyncpg.Connection, record: DealRecord, collections: Collections, until: date
+    transaction: asyncpg.Connection, held: HeldDeal, loans: LoanTables, collected: Collected
 ) -> PoolColumns | None:
     """Loans that a revolving deal takes on a date, within its limits together with those it has."""
-    deal, terms = record.deal, record.terms
-    if deal.purchase is None:
+    free = await free_loans(transaction, held.terms.source)
+    if not len(free):
         return None
-    _, wanted = pay_date(deal, record.state, collections, record.row["next_on"])
-    free = await free_loans(transaction, terms.source) if wanted.bought_minor else []
-    free = [loan for loan in free if loan.first["disbursed_on"] <= until]
-    if not free:
-        return None
-    offered = await pool_at(transaction, free, until)
-    fits, _ = eligible(offered, terms.eligibility, deal.name)
-    offered = offered.take(np.flatnonzero(fits & (offered["principal_minor"] > 0)))
-    held, loans = await deal_loans(transaction, deal.name)
-    performing = [loan for loan, each in zip(loans, held, strict=True) if not each.defaulted_on]
-    has = await pool_at(transaction, performing, until, deal.name) if performing else None
-    rules = SelectionRules(
-        wanted.bought_minor, terms.limits, seed=record.state.period,
-        borrower_minor=terms.borrower_minor, held=has,
-    )  # fmt: skip
-    try:
-        return offered.take(select_pool(offered, rules).rows) if len(offered) else None
-    except PoolError:  # what is offered keeps no limit: the money waits for the next date
-        return None
+    offered = await pool_at(transaction, free, collected.until)
+    offered = offered.take(np.flatnonzero(~np.isin(offered["loan_id"], held.pool.loan_id)))
+    has = None
+    if len(held.performing):
+        performing = loans.among(held.performing)
+        has = await pool_at(transaction, performing, collected.until, held.deal.name)
+    return replenishment(held.deal, held.terms, held.state, collected.wanted_minor, offered, has)
+
+
+def _put_pool(changes: WriteSet, deal: str, before: DealPool | None, after: DealPool) -> None:
+    """The rows of loans that came, defaulted or left."""
+    same = np.zeros(len(after), np.bool_)
+    if before is not None:
+        at = np.searchsorted(after.loan_id, before.loan_id)
+        same[at] = (after.to_on[at] == before.to_on) & (
+            after.defaulted_on[at] == before.defaulted_on
+        )
+    reasons = {code: name for name, code in REASONS.items()}
+    for row in np.flatnonzero(~same).tolist():
+        changes.put(
+            "deal_pools", deal=deal, loan_id=int(after.loan_id[row]),
+            from_on=from_day(int(after.from_on[row])), to_on=day_of(int(after.to_on[row])),
+            price_minor=int(after.price_minor[row]), reason=reasons[int(after.reason[row])],
+            defaulted_on=day_of(int(after.defaulted_on[row])),
+        )  # fmt: skip

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
+from usance.fund.deal_folder import deal_of_text
 from usance.fund.mandate import average_cost_ppm
 from usance.fund.payment_date import Distribution
 from usance.fund.report_files import report_pdf, report_workbook
@@ -18,7 +19,7 @@ from usance.fund.report_tables import InvestorReport
 from usance.pages.components import text_table
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
-from usance.platform.deal_record import deal_loans, load_deal, paid_dates, pool_at, read_deal_text
+from usance.platform.deal_record import load_deal, paid_dates, performing_pool
 from usance.platform.errors import NotFound, PlatformError
 from usance.platform.reads import deals as reads
 
@@ -60,7 +61,7 @@ async def put(visit: Visit) -> Response:
     loans = given.get("loans", "").split()
     try:
         if given.get("step") == "test":
-            deal, _ = read_deal_text(text)
+            deal, _ = deal_of_text(text, "")
             told = visit.texts["deal_read"].format(deal.name, len(deal.classes), deal.periods)
             return await show(visit, "; ".join([told, *deal.warnings]), 200, text)
         await visit.do("deal.put",
@@ -79,10 +80,7 @@ async def one(visit: Visit) -> Response:
     async with visit.platform.reading(visit.operator.principal) as read:
         record = await load_deal(read.transaction, name)
         told = await read.deal(name)
-        held, loans = await deal_loans(read.transaction, name)
-        performing = [loan for loan, each in zip(loans, held, strict=True) if not each.defaulted_on]
-        until = record.row["until"]
-        pool = await pool_at(read.transaction, performing, until, name) if performing else None
+        pool = await performing_pool(read.transaction, record)
         paid = await paid_dates(read.transaction, name)
         run = await reads.projection(read.transaction, name)
         currency = read.moment.lender.currency
@@ -92,7 +90,7 @@ async def one(visit: Visit) -> Response:
          "short": printed(run.short_minor(each["class"]), currency)}
         for each in told["classes"]
     ]  # fmt: skip
-    strata = [] if pool is None else [
+    strata = [
         {"by": visit.texts[f"by_{measure}"], "loans": len(pool),
          "mean": f"{int((pool[measure] * pool['principal_minor']).sum()) / whole:.2f}",
          "most": f"{int(pool[measure].max())}"}

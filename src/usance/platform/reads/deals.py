@@ -9,15 +9,13 @@ from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import calculation_lines
 from usance.fund.projection import Projection, project
 from usance.fund.report_tables import InvestorReport, investor_report, trigger_value
+from usance.fund.strata import strata_to_come
 from usance.platform.deal_record import (
     DealRecord,
-    cut_off,
-    deal_loans,
     load_deal,
     paid_dates,
-    pool_at,
+    performing_pool,
     record_of,
-    strata_from,
 )
 from usance.platform.errors import NotFound
 
@@ -88,11 +86,9 @@ async def dates(transaction: asyncpg.Connection, name: str) -> list[dict[str, An
 async def projection(transaction: asyncpg.Connection, name: str) -> Projection:
     """The dates to come of a deal, from where it stands and on the loans it has."""
     record = await load_deal(transaction, name)
-    held, loans = await deal_loans(transaction, name)
-    performing = [loan for loan, each in zip(loans, held, strict=True) if not each.defaulted_on]
-    until = cut_off(record.deal, record.state.period)
-    pool = await pool_at(transaction, performing, until, name) if performing else None
-    return project(record.deal, state=record.state, strata=strata_from(record, pool))
+    pool = await performing_pool(transaction, record)
+    strata = strata_to_come(record.deal, record.state, pool, record.row["until"])
+    return project(record.deal, state=record.state, strata=strata)
 
 
 def projection_answer(run: Projection) -> dict[str, Any]:

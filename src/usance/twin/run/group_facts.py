@@ -56,12 +56,16 @@ from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_f
 from usance.books.group.funding import deals
 from usance.books.group.readers import CostDriver
 from usance.books.statements.ledger import Ledger
+from usance.fund.facts import DealFact
 from usance.twin.run.group_scale import scaled_facts
+from usance.twin.run.trust_month import TrustMonth
 from usance.world.scenario.scenario import Funding, Scenario
 
 BUFFER_PPM = 50_000
 """Of loans on the balance sheet, what a trust holds in cash when it begins."""
 MONTHS_A_YEAR, QUARTERS_A_YEAR = 12, 4
+IN_DEAL = "/"
+"""In the name of a class of a deal from a file, and in none that is raised by the month."""
 
 
 @dataclass(slots=True)
@@ -97,6 +101,15 @@ class _FactWriter:
         self.facts.append(made)
         self.next_id += 1
         return made
+
+    def deal_fact(self, given: DealFact) -> None:
+        """Write a fact of a deal from a file, dated on its own day."""
+        self.facts.append(fact(
+            self.next_id, given.entity, parse(GroupFactKind, given.kind), given.effective_on,
+            self.booked_at, given.amount_minor, party=given.party,
+            currency=parse(Currency, given.currency), **given.detail,
+        ))  # fmt: skip
+        self.next_id += 1
 
     def copy(self, stated: GroupFact) -> None:
         """Write a fact of the scenario under the next number."""
@@ -143,18 +156,21 @@ def month_facts(
     first_id: int,
     before: pa.Table | None = None,
     closed: AfterClose | None = None,
+    trusts: TrustMonth | None = None,
 ) -> pa.Table:
     """Facts of one month: amounts are those of the run; `before` holds those of the month before.
 
     `volumes` is what was lent in the month, `balances` the unpaid principal at its end, both by
     model; `approved_by_channel` counts users who were given their first line; `closed` is what a
-    quarter that has just been closed left behind.
+    quarter that has just been closed left behind; `trusts` is the month of the deals from files.
     """
     writer = _FactWriter(scenario, month, first_id)
     earlier = facts_of_table(before) if before is not None else []
     _costs(writer, sum(volumes.values()), approved_by_channel, scale_ppb)
     _fees(writer, volumes, earlier)
-    _funding(writer, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
+    _funding(
+        writer, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier, trusts or TrustMonth()
+    )
     if closed is not None:
         _after_close(writer, closed)
     for each in _stated(scenario, scale_ppb):
@@ -202,7 +218,7 @@ def _after_close(writer: _FactWriter, closed: AfterClose) -> None:
     for entity, minor in sorted(closed.vat_owed.items() if group.vat_prepaid_ppm else ()):
         _prepay_vat(writer, entity, minor)
     earned = half_up(closed.cash * group.bank_interest_ppm, PPM * QUARTERS_A_YEAR)
-    writer.write(_platform(writer.scenario), GroupFactKind.BANK_INTEREST, earned)
+    writer.write(platform_of(writer.scenario), GroupFactKind.BANK_INTEREST, earned)
 
 
 def _prepay_vat(writer: _FactWriter, entity: int, owed_minor: int) -> None:
@@ -210,7 +226,7 @@ def _prepay_vat(writer: _FactWriter, entity: int, owed_minor: int) -> None:
 
     What was owed at the close is the rest of that quarter's.
     """
-    prepaid, platform = writer.scenario.group.vat_prepaid_ppm, _platform(writer.scenario)
+    prepaid, platform = writer.scenario.group.vat_prepaid_ppm, platform_of(writer.scenario)
     minor = half_up(owed_minor * prepaid, PPM - prepaid)
     code = writer.scenario.currency
     cash = "cash" if entity == platform else _cash(writer.scenario)
@@ -237,7 +253,7 @@ def _costs(
     writer: _FactWriter, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
 ) -> None:
     """Costs of the month, paid on its last day, so that accruals stay as they were."""
-    group, platform = writer.scenario.group, _platform(writer.scenario)
+    group, platform = writer.scenario.group, platform_of(writer.scenario)
     total, code = 0, writer.scenario.currency
     for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
         by_volume = half_up(volume_minor * group.cost_of_volume_ppm.get(function, 0), PPM)
@@ -259,7 +275,7 @@ def _fees(
     writer: _FactWriter, volumes: Mapping[FundingModel, int], earlier: list[GroupFact]
 ) -> None:
     """Institutions are invoiced for referrals and pay in the next month; use is paid at once."""
-    platform = _platform(writer.scenario)
+    platform = platform_of(writer.scenario)
     for each in earlier:
         if each.kind is GroupFactKind.REFERRAL_INVOICED:
             writer.write(platform, GroupFactKind.FEES_RECEIVED, each.amount_minor, party=each.party)
@@ -273,11 +289,16 @@ def _fees(
             writer.write(platform, GroupFactKind.FEES_RECEIVED, minor, party=party)
 
 
-def _funding(writer: _FactWriter, balance_minor: int, earlier: list[GroupFact]) -> None:
-    """Repay the deal of the month before with its interest, and raise this month's."""
+def _funding(
+    writer: _FactWriter, balance_minor: int, earlier: list[GroupFact], trusts: TrustMonth
+) -> None:
+    """Deals from files pay as they paid; what they do not hold is funded for a month at a time."""
+    for each in trusts.facts:
+        writer.deal_fact(each)
     funded = 0
     paid = 0
-    for deal in deals(each for each in earlier if each.detail.get("deal")).values():
+    named = (each for each in earlier if IN_DEAL not in each.detail.get("deal", IN_DEAL))
+    for deal in deals(named).values():
         entity, name = deal.raised.entity, deal.raised.detail["deal"]
         if deal.raised.kind is not GroupFactKind.FUNDING_RAISED or deal.owed(writer.day) <= 0:
             continue
@@ -285,12 +306,18 @@ def _funding(writer: _FactWriter, balance_minor: int, earlier: list[GroupFact]) 
         writer.write(entity, GroupFactKind.FUNDING_REPAID, owed, deal=name)
         writer.write(entity, GroupFactKind.FUNDING_INTEREST_PAID, interest, deal=name)
         funded, paid = funded + owed, paid + interest
-    _raise(writer, balance_minor)
-    own_now = balance_minor - _borrowed(writer, balance_minor)
+    rest = max(balance_minor - trusts.after.pool_minor, 0)
+    _raise(writer, rest)
+    own_now = rest - _borrowed(writer, rest)
     leverage = writer.scenario.group.leverage(writer.month - 1)
-    own_before = funded * (PPM - leverage) // leverage if leverage else own_now
-    _contribute(writer, own_now - own_before)
-    _distribute(writer, balance_minor, paid)
+    if trusts.rest_before_minor is not None:
+        own_before = trusts.rest_before_minor - half_up(trusts.rest_before_minor * leverage, PPM)
+    else:
+        own_before = funded * (PPM - leverage) // leverage if leverage else own_now
+    in_deals = trusts.after.own_minor - trusts.before.own_minor
+    given_back = trusts.to_group_minor - trusts.bought_out_minor
+    _contribute(writer, own_now - own_before + in_deals + given_back)
+    _distribute(writer, rest, paid)
 
 
 def _raise(writer: _FactWriter, balance_minor: int) -> None:
@@ -313,7 +340,7 @@ def _raise(writer: _FactWriter, balance_minor: int) -> None:
 
 def _contribute(writer: _FactWriter, minor: int) -> None:
     """The platform's own money goes to the trust, or back where the trust needs less."""
-    funding, platform = _own(writer.scenario), _platform(writer.scenario)
+    funding, platform = _own(writer.scenario), platform_of(writer.scenario)
     if funding is None or funding.entity == platform:
         return
     writer.write(platform, GroupFactKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
@@ -324,7 +351,7 @@ def _contribute(writer: _FactWriter, minor: int) -> None:
 
 def _distribute(writer: _FactWriter, balance_minor: int, interest_minor: int) -> None:
     """Earnings of a trust's loans beyond what it keeps and its investors earn."""
-    funding, platform = _own(writer.scenario), _platform(writer.scenario)
+    funding, platform = _own(writer.scenario), platform_of(writer.scenario)
     if funding is None or funding.entity == platform:
         return
     pricing = writer.scenario.pricing
@@ -348,11 +375,12 @@ def _borrowed(writer: _FactWriter, balance_minor: int) -> int:
 def _cash(scenario: Scenario) -> str:
     """Account of the money of loans on the balance sheet: restricted in a trust."""
     funding = _own(scenario)
-    own = funding is not None and funding.entity == _platform(scenario)
+    own = funding is not None and funding.entity == platform_of(scenario)
     return "cash" if own else "restricted_cash"
 
 
-def _platform(scenario: Scenario) -> int:
+def platform_of(scenario: Scenario) -> int:
+    """The entity of the platform itself."""
     given = scenario.group.policies.get("entities.yaml")
     return parse_entities(given).platform.number if given else 1
 

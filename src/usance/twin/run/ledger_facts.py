@@ -15,10 +15,12 @@ from usance.base.codes import FundingModel
 from usance.base.ids import PER_USER
 from usance.base.rates import PPB
 from usance.twin.month.loan_terms import PRODUCTS
-from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
+from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts, platform_of
 from usance.twin.run.quarter_close import period_of
 from usance.twin.run.run_context import RunContext
+from usance.twin.run.trusts import Trusts
 
+OWN = int(FundingModel.ON_BALANCE_SHEET)
 MODELS = max(FundingModel) + 1
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
@@ -52,6 +54,8 @@ class GroupFacts:
     def __init__(self, context: RunContext) -> None:
         self.context = context
         self.scale_ppb = int(context.scale * PPB)
+        scenario = context.scenario
+        self.trusts = Trusts(scenario, context.scale, platform_of(scenario))
 
     @property
     def is_asked(self) -> bool:
@@ -74,10 +78,12 @@ class GroupFacts:
         before = book.read("group_facts", month=month - 1)
         first_id = 1 + max(_last_ids(book), default=0)
         closed = period_of(month - 1, self.context.opening_month)
+        closes = period_of(month, self.context.opening_month) is not None
         left = AfterClose.of(book) if closed is not None else None
         rows = month_facts(
             self.context.scenario, month, _models(lent), _models(owed + lent),
             dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, left,
+            self.trusts.month(step, month, book, int((owed + lent)[OWN]), closes=closes),
         )  # fmt: skip
         if rows.num_rows:
             step.add("group_facts", rows, month=month)

@@ -81,6 +81,11 @@ class _Files:
         """The text of a file."""
         return read_text(self._found(given, where))
 
+    def texts(self, given: Any, where: str) -> Mapping[str, str]:
+        """The texts of some files by name."""
+        listed = given if isinstance(given, list) else [given]
+        return {text(each, where): self.text(each, where) for each in listed}
+
     def _found(self, given: Any, where: str) -> Path:
         name = text(given, where)
         for folder in (self.scenario.parent, PACKAGED):

@@ -294,6 +294,8 @@ class Group:
     """Of the value-added tax of a quarter, what is paid within it; the rest after its end."""
     trust_kept_ppm: int = 500_000
     """Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
+    deals: Mapping[str, str] = field(default_factory=dict)
+    """Deals that hold loans on the balance sheet: texts of deal files by name."""
 
     def leverage(self, month: int) -> int:
         """The share of loans that others fund at the end of a month."""

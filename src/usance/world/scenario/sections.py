@@ -89,6 +89,10 @@ class ReferencedFiles(Protocol):
         """The text of a file."""
         ...
 
+    def texts(self, given: Any, where: str) -> Mapping[str, str]:
+        """The texts of some files by name, each of its own."""
+        ...
+
 
 def built(kind: Callable[..., T], given: Fields | None, parts: Mapping[str, Part]) -> T | None:
     """A part from its fields, or None if one of them is missing or wrong."""
@@ -392,4 +396,5 @@ def read_group(given: Fields | None, currency: str, files: ReferencedFiles) -> G
         "tax_paid_ppm": optional("tax_paid", share, PPM),
         "vat_prepaid_ppm": optional("vat_prepaid", share, 0),
         "trust_kept_ppm": optional("trust_kept", share, 500_000),
+        "deals": optional("deals", files.texts, {}),
     })  # fmt: skip
