@@ -37,6 +37,7 @@ REASONS = {
     "platform.security.totp": "one-time passwords without a database, for any moment",
     "platform.store.home": "the database of a home for the terminal, without the platform",
     "service.collections.scripts": "words of contacts, for the desk that sends them and for pages",
+    "twin.run.trust_month": "figures of deals for facts of the group, which know no deal",
     "world.streams": "numbers that are only ever appended to",
 }
 """By name below `usance`."""

@@ -88,7 +88,7 @@ def _default_rates(book: Book, decisions: I64) -> I64:
 
 
 def _owed_by_user(book: Book, day: date, users: I64) -> I64:
-    """What users owe on all loans, by the tape of the last month's end."""
+    """Amounts that users owe on all loans, by the tape of the last month's end."""
     month = to_month(day + timedelta(days=1)) - 1
     owed = np.zeros(len(users), np.int64)
     for file in book.files("tape", month=month):

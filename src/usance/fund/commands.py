@@ -203,13 +203,12 @@ def project(
     from usance.fund.projection import project as project_deal
     from usance.fund.results import class_results
     from usance.fund.scenarios import scenario_shorts
+    from usance.fund.strata import deal_on_loans
 
     one_form(as_csv=as_csv, as_json=as_json)
     deal, currency = read_deal(file), read_terms(file).currency
     strata: Sequence[Stratum] = ()
-    if pool is not None:
-        from usance.fund.strata import deal_on_loans
-
+    if pool:
         deal, strata = deal_on_loans(deal, pool, curves)
     run = project_deal(deal, Scenario(0, default, prepayment, recovery), strata=strata)
     if as_csv:

@@ -99,7 +99,7 @@ class HeldDeal:
     carried: MonthFlows = NO_FLOWS
     """Reversed receipts that were more than a period's own; below zero."""
     bought_out: tuple[tuple[date, int], ...] = ()
-    """What the platform paid for loans past due, by payment date."""
+    """Sums the platform paid for loans past due, by payment date."""
 
     @property
     def is_over(self) -> bool:

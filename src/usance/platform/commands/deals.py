@@ -234,7 +234,7 @@ async def _with_mandate(
 
 
 def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[DealFact]:
-    """What the classes are projected to be repaid, on the loans the deal has."""
+    """Principal that the classes are projected to be repaid, on the loans the deal has."""
     strata = strata_to_come(held.deal, held.state, pool, held.until)
     run = project(held.deal, state=held.state, strata=strata)
     return schedule_facts(held.deal, held.terms, day, run.distributions)

@@ -36,4 +36,4 @@ class TrustMonth:
     """Principal of classes that the group holds itself: its own money that came back."""
     bought_out_minor: int = 0
     rest_before_minor: int | None = None
-    """What no deal held at the end of the month before, if the run has kept it."""
+    """Balance that no deal held at the end of the month before, if the run has kept it."""

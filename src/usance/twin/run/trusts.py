@@ -203,7 +203,7 @@ def _holdings(deals: dict[str, HeldDeal | None]) -> Holdings:
 
 
 def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iterator[DealFact]:
-    """What the classes of every deal will be repaid, projected on the loans it has."""
+    """Principal that the classes of every deal will be repaid, projected on the loans it has."""
     for held in deals.values():
         if held is None or held.is_over:
             continue
