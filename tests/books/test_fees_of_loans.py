@@ -11,6 +11,8 @@ from tests.books.small_book import close_all, make_book
 from tests.books.worked import DRAWN, KNOWN, Worked, drawn
 from usance.base.codes import Currency, FundingModel
 from usance.base.columns import make
+from usance.base.dates import to_day
+from usance.base.errors import UsanceError
 from usance.books.exports import trial_balance
 from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import GroupFact, fact, table_of_facts
@@ -63,11 +65,13 @@ def test_referrals_are_current_until_they_are_invoiced() -> None:
 
 
 def accounts(
-    path: Path, model: FundingModel, quarters: list[str], *facts: GroupFact
-) -> dict[str, int]:
+    path: Path, model: FundingModel, quarters: list[str], *facts: GroupFact,
+    terms_of: tuple[int, int, int] = (1, 0, 30_000),
+) -> dict[str, int]:  # fmt: skip
     """Balances of fee accounts after some closes of one loan with a fee of 10 %."""
     book = make_book(path, [Worked(model, LOAN, [drawn(LOAN)])])
-    one = {"source": [1], "version": [1], "valid_from": [0], "valid_to": [30_000],
+    source, first, last = terms_of
+    one = {"source": [source], "version": [1], "valid_from": [first], "valid_to": [last],
            "fee_ppm": [100_000], "settlement_lag": [1]}  # fmt: skip
     rest = ("institution", "entity", "model", "coupon_ppm", "trigger_days", "guarantor",
             "co_share_ppm")  # fmt: skip
@@ -93,6 +97,17 @@ def test_fees_for_use_are_provided_for_by_age(
     found = accounts(tmp_path / "book", FundingModel.TECH_SOLUTIONS, quarters)
     assert found["accounts_receivable"] == 1_060_00
     assert found["contract_provision"] == -found["receivable_allowance_fees"] == lost
+
+
+@pytest.mark.parametrize("terms_of", [
+    (1, to_day(DRAWN) + 1, 30_000), (1, 0, to_day(DRAWN) - 1), (2, 0, 30_000),
+])  # fmt: skip
+def test_a_source_without_terms_on_the_day_of_a_loan_is_refused(
+    tmp_path: Path, terms_of: tuple[int, int, int]
+) -> None:
+    """Its fee would be taken for none."""
+    with pytest.raises(UsanceError, match=f"source 1 has no terms on {DRAWN}"):
+        accounts(tmp_path / "book", FundingModel.ICE, ["2023Q4"], terms_of=terms_of)
 
 
 def test_what_is_paid_needs_no_allowance(tmp_path: Path) -> None:

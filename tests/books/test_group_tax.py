@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,8 @@ from tests.books.group_books import (
     with_rates,
 )
 from usance.base.codes import IfrsAdjustment
-from usance.books.group.entities import parse_entities
+from usance.base.errors import UsanceError
+from usance.books.group.entities import Entities, parse_entities
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import visible_facts
 from usance.books.group.tax import (
@@ -34,7 +36,7 @@ from usance.books.group.tax import (
     rate_reconciliation,
     temporary_differences,
 )
-from usance.books.statements.closing_entries import tax_years
+from usance.books.statements.tax_years import tax_years
 
 # Cumulative balances of the worked loan A2 at its closes (31 Dec, 31 Mar, 30 Jun).
 A2 = [
@@ -241,6 +243,77 @@ entities:
     facts.say(2, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
     end = closed(facts.facts, ENDS[:1], entities=some).at(ENDS[0])
     assert end.amount("deferred_tax_liability") == -22_50
+
+
+def paying_up(later: str = "{}") -> Entities:
+    return parse_entities(f"""
+currency: CNY
+entities:
+  - {{number: 1, name: A, role: parent}}
+  - {{number: 2, name: B, role: platform, owner: 1, tax: 25%, withholding: 10%, distributed: 30%,
+     distributed_from: {later}}}
+""")
+
+
+def test_a_dividend_is_paid_out_of_what_was_to_be_distributed() -> None:
+    """Of 750.00 after tax 225.00 are to be paid out; 200.00 are, so that 25.00 are left."""
+    some = paying_up()
+    facts = Facts()
+    facts.say(2, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(2, GroupFactKind.GROUP_DIVIDEND, date(2024, 5, 1), 200_00, to=1)
+    books = closed(facts.facts, ENDS[:2], entities=some)
+    held = [books.at(day).amount("deferred_tax_liability") for day in ENDS[:2]]
+    assert held == [-22_50, -2_50]
+
+
+def test_tax_withheld_on_a_dividend_was_expected_and_is_no_second_expense() -> None:
+    some = paying_up()
+    facts = Facts()
+    facts.say(2, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(2, GroupFactKind.GROUP_DIVIDEND, date(2024, 5, 1), 200_00, to=1)
+    facts.say(2, GroupFactKind.WITHHOLDING, date(2024, 5, 1), 20_00)
+    books = closed(facts.facts, ENDS[:2], entities=some)
+    expense = [
+        books.at(day).amount("income_tax") + books.at(day).amount("deferred_tax")
+        for day in ENDS[:2]
+    ]
+    # What was withheld lowers the profit left by 20.00, of which 30 % will be paid out.
+    assert expense == [272_50, 271_90]
+    seen = visible_facts(facts.facts, ENDS[1], LATER)
+    years = tax_years(books.ledger, seen, some, books.rates, ENDS[1])
+    steps = rate_reconciliation(years, expense[1], 250_000)
+    assert [step.minor for step in steps] == [250_00, 0, 0, 21_90, 0, 0, 271_90]
+
+
+def test_each_year_is_distributed_by_the_share_that_holds_at_its_end_or_today() -> None:
+    """Every year 750.00 after tax: 60 % of 2024 since June, all of 2025."""
+    some = paying_up("{2025-01: 100%, 2024-06: 60%}")
+    facts, ends = Facts(), [ENDS[0], ENDS[1], ENDS[3], date(2025, 12, 31)]
+    for day in (date(2024, 2, 1), date(2025, 2, 1)):
+        facts.say(2, GroupFactKind.SUNDRY, day, 1_000_00)
+    books = closed(facts.facts, ends, entities=some)
+    held = [books.at(day).amount("deferred_tax_liability") for day in ends]
+    assert held == [-22_50, -45_00, -45_00, -120_00]
+
+
+def test_profits_made_before_the_books_began_are_no_new_tax() -> None:
+    """The liability on them is stated; a dividend out of them is paid out of it."""
+    facts = Facts()
+    rows = {"cash": 1_000, "deferred_tax_liability": -30, "retained_earnings": -970}
+    sides = [{"account": name, "amount": amount} for name, amount in rows.items()]
+    facts.say(2, GroupFactKind.OPENING_BALANCE, OPENED, lines=sides)
+    facts.say(2, GroupFactKind.GROUP_DIVIDEND, date(2024, 5, 1), 100_00, to=1)
+    books = closed(facts.facts, ENDS[:2], entities=paying_up("{2024-06: 0%}"))
+    held = [books.at(day).amount("deferred_tax_liability") for day in ENDS[:2]]
+    assert held == [-30_00, -20_00]
+
+
+@pytest.mark.parametrize(
+    "later", ["[2024-06]", "{2024-13: 60%}", "{2024-06: 160%}", "{2024-06: x}"]
+)
+def test_a_share_by_month_is_a_month_and_a_share(later: str) -> None:
+    with pytest.raises(UsanceError, match="distributed_from"):
+        paying_up(later)
 
 
 def test_vat_paid_too_much_is_an_asset_until_the_next_period() -> None:

@@ -145,39 +145,62 @@ def test_matrices_are_a_table_for_each_period_with_numbered_notes(page: str) -> 
         assert re.search(rf'class="prose">{re.escape(number)} ', page)
 
 
-def test_reasons_add_up_and_are_told(
-    closed_book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def grown_by_half(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sample lends in one quarter only, so its drivers are given: half as much again."""
-    grown = {"2024Q4": Fraction(3), "2023Q4": Fraction(2)}
-    monkeypatch.setattr(ChangeAnalysis, "_driver", lambda _, __, period: grown[period.written])
+    monkeypatch.setattr(
+        ChangeAnalysis,
+        "_driver",
+        lambda _, __, period: Fraction(3 if period.end.year > 2023 else 2),
+    )
+
+
+MINOR = {"unit": 1, "thousand": 1_000, "million": 1_000_000}
+
+
+def amount(row: dict[str, str]) -> Fraction:
+    return Fraction(row["value"]) * MINOR[row["unit"]]
+
+
+@pytest.mark.parametrize("unit", ["unit", "thousand"])
+def test_reasons_add_up_and_are_told(
+    closed_book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    """In the unit that the line's own figures are told in."""
+    grown_by_half(monkeypatch)
     release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
-                         parse_filer(f"{FILER}unit: unit"))  # fmt: skip
+                         parse_filer(f"{FILER}unit: {unit}"))  # fmt: skip
     files = publish(release, tmp_path, ["csv", "html"], writers=RELEASE_WRITERS)
     listed = table_rows(files["csv"])
     rows = [row for row in listed if row["statement"] == "change_analysis"]
-    totals = {row["line"]: int(row["value"]) for row in rows if row["is_total"] == "1"}
-    assert len(totals) > 3
-    operations = {
-        (row["line"], row["period_or_date"]): int(row["value"])
-        for row in listed
-        if (row["statement"], row["currency"], row["unit"]) == ("operations", "RMB", "unit")
-    }
-    for name, total in totals.items():
-        effects = {row["line"]: int(row["value"]) for row in rows if row["parent_line"] == name}
-        assert sum(effects.values()) == total
-        line = name.removeprefix("Change in ")
-        if len(effects) == 2 and "(" not in line:
-            now, then = (operations[line, period] for period in ("2024Q4", "2023Q4"))
-            assert total == now - then
-            assert abs(effects["Volume"] - Fraction(then, 2)) <= Fraction(1, 2)
+    totals = [row for row in rows if row["is_total"] == "1"]
+    assert {row["period_or_date"] for row in totals} == {"2024Q4"}
+    operations, told = (
+        {(row["line"], row["period_or_date"]): row for row in listed
+         if (row["statement"], row["currency"]) == (statement, "RMB")}
+        for statement in ("operations", "release_results")
+    )  # fmt: skip
+    for total in totals:
+        name, period = total["line"], total["period_or_date"]
+        effects = {row["line"]: row for row in rows
+                   if (row["parent_line"], row["period_or_date"]) == (name, period)}  # fmt: skip
+        assert sum(map(amount, effects.values())) == amount(total)
+        assert {row["unit"] for row in effects.values()} == {total["unit"]}
+        line, year_ago = name.removeprefix("Change in "), period.replace("2024", "2023")
+        if "(" in line:
+            continue
+        now, then = (amount(operations[line, each]) for each in (period, year_ago))
+        step = MINOR[total["unit"]] * Fraction(1, 10 if "." in total["value"] else 1)
+        assert abs(amount(total) - (now - then)) <= step / 2
+        assert total["unit"] == told[line, period]["unit"] or abs(now - then) < step * 10
+        if len(effects) == 2:
+            assert abs(amount(effects["Volume"]) - then / 2) <= step / 2
     page = words(files["html"].read_text(encoding="utf-8"))
-    assert re.search(r"The (increase|decrease) of RMB[0-9,]+ on the year before: vol", page)
+    assert re.search(r"The (increase|decrease) of RMB[0-9,.]+[a-z ]* on the year before: vol", page)
+    assert not [row for row in rows if not Fraction(row["value"])]  # nothing explains nothing
 
 
 def test_a_wrong_effect_is_found(closed_book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grown = {"2024Q4": Fraction(3), "2023Q4": Fraction(2)}
-    monkeypatch.setattr(ChangeAnalysis, "_driver", lambda _, __, period: grown[period.written])
+    grown_by_half(monkeypatch)
     release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
                          parse_filer(FILER))  # fmt: skip
     table = as_csv(release.document, release.figures, "RMB")
@@ -187,6 +210,34 @@ def test_a_wrong_effect_is_found(closed_book: Path, monkeypatch: pytest.MonkeyPa
     profile = load_profile()
     assert not check_facts(facts_of_text(table, profile, "a.csv"), profile).is_broken
     assert check_facts(facts_of_text(wrong, profile, "a.csv"), profile).is_broken
+
+
+def test_an_amount_of_nothing_is_nil() -> None:
+    """A loss says so by its name, and needs no brackets."""
+    facts = []
+    for name, value in (("2024Q4", "0"), ("2023Q4", "-301")):
+        period = parse_period(name)
+        assert period
+        facts.append(
+            Fact(
+                "a",
+                "release_results",
+                "Investment loss",
+                "",
+                period,
+                "RMB",
+                "thousand",
+                value,
+                False,
+                2,
+                "a.csv",
+                1000 * Fraction(value),
+                Fraction(1),
+            )
+        )
+    writer = SentenceWriter(load_wording("en", {}), load_profile(), {})
+    (told,) = writer.sentences("release_results", facts)
+    assert told.plain.startswith("Investment loss came to nil, against RMB301 thousand a year")
 
 
 def test_the_cover_and_the_announcement_go_with_it(files: dict[str, Path]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.disclose.filings import SMALL
-from tests.disclose.release_book import in_two_currencies, release_book
+from tests.disclose.release_book import FACTS, in_two_currencies, release_book
 from tests.disclose.workbook import Workbook
 from tests.pages.checks import parsed
 from usance.base.book import Book
@@ -174,6 +174,33 @@ def test_a_release_that_does_not_pass_the_checker_is_not_written(
     with pytest.raises(UsanceError, match=r"Net income, 2024Q2 RMB is .* and should be"):
         publish(release, tmp_path / "out", ["csv"])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("tax", "is_printed"), [
+    ("150.00", True), ("149.60", True), ("131.00", True), ("169.00", True), ("195.00", False),
+])  # fmt: skip
+def test_tax_that_the_books_round_loan_by_loan_is_printed_by_its_rate(
+    tmp_path: Path, tax: str, is_printed: bool
+) -> None:
+    """15 % of 1,000.00: twenty yuan of half fens are printed away, what is more is an error."""
+    entry = f"""\
+  - {{id: 40, kind: manual_entry, entity: 1, on: 2024-02-20, tag: eir, actor: test, reason: test,
+     lines: [{{account: loans, amount: 1060.00}}, {{account: other_tax_payable, amount: -60.00}},
+     {{account: financing_income, amount: -1000.00}},
+     {{account: deferred_tax, amount: {tax}}},
+     {{account: deferred_tax_liability, amount: -{tax}}}]}}
+"""
+    book = release_book(tmp_path / "book", ("2023Q4", "2024Q1"), FACTS + entry)
+    release = made(book.path, "2024Q1", YUAN)
+    if not is_printed:
+        with pytest.raises(UsanceError, match="effective_interest_net_of_tax"):
+            publish(release, tmp_path / "out", ["csv"])
+        return
+    column = "ifrs_reconciliation_operations:effective_interest_net_of_tax"
+    printed = {row["line"]: row["value"] for row in rows_of(table(release, tmp_path / "out"))
+               if row["statement"] == column}  # fmt: skip
+    assert printed["Financing income"] == "1000"
+    assert printed["Income tax expense"] == "-150"
 
 
 def test_the_breaks_of_a_table_someone_brings_are_theirs(shared: Path, tmp_path: Path) -> None:

@@ -10,9 +10,16 @@ import pytest
 
 from tests.house import tree
 from tests.twin.runs import ticking
+from tests.twin.test_believable import unbelievable
 from usance.base.book import Book
 from usance.books.closed_books import ClosedBooks
 from usance.books.periods import parse_close_period
+from usance.disclose import check_facts, load_profile
+from usance.disclose.fact_table_file import facts_of_text
+from usance.disclose.release.change_analysis import CHANGE_ANALYSIS
+from usance.disclose.release.figure import as_csv
+from usance.disclose.release.filer import parse_filer
+from usance.disclose.release.publication import release_of
 from usance.twin.run.runner import run_scenario
 from usance.world.scenario.file import read_scenario
 
@@ -139,6 +146,29 @@ def technology(book: Book, quarter: str) -> float:
 def test_every_quarter_is_profitable(book: Book) -> None:
     for quarter in ("2023Q1", "2023Q2", *QUARTERS):
         assert figures(book, quarter)["Net income"] > 0, quarter
+
+
+def test_no_quarter_is_one_a_reader_stops_at(book: Book) -> None:
+    assert not unbelievable(book)
+
+
+def test_changes_of_the_half_year_are_explained_beside_those_of_the_quarter(book: Book) -> None:
+    """Provisions too: what was new and what was estimated anew adds up over two closes."""
+    filer = parse_filer("name: Example\ntranslation: {shown: false}")
+    release = release_of(book, parse_close_period("2024Q2"), load_profile(), filer)
+    rows = [each for each in release.figures if each.statement == CHANGE_ANALYSIS]
+    for period in ("2024Q2", "2024H1"):
+        told = {each.line: each for each in rows if each.is_total and each.period == period}
+        assert "Change in Total net revenue" in told
+        assert "Change in Provision for contingent liabilities" in told
+        for name, change in told.items():
+            parts = [each for each in rows if (each.parent, each.period) == (name, period)]
+            assert sum(Fraction(each.text) for each in parts) == Fraction(change.text)
+            assert {each.unit for each in parts} == {change.unit}
+            if "Provision" in name:
+                assert {each.line for each in parts} & {"Estimates of earlier business"}
+    table = as_csv(release.document, release.figures, "RMB")
+    assert not check_facts(facts_of_text(table, load_profile(), "a.csv"), load_profile()).is_broken
 
 
 def test_vintages_are_blank_before_the_book_began(book: Book) -> None:

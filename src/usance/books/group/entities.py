@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, parse
+from usance.base.dates import parse_month, to_month
 from usance.base.documents import read_text
 from usance.base.errors import CodeError, DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, fields_of, one_of, rate_of, text, truth, whole_of
@@ -61,8 +63,15 @@ class Entity:
     """Tax on its profits when they are paid out to the owner."""
     distributed_ppm: int = PPM
     """The share of its profits that will be paid out to the owner."""
+    distributed_from: tuple[tuple[int, int], ...] = ()
+    """Other shares, each from its month on, in the order of months."""
     carry_back: bool = False
     """True if the loss of a year is refunded from the tax of earlier ones."""
+
+    def distributed_on(self, day: date) -> int:
+        """The share of profits that is expected, on a day, to be paid out to the owner."""
+        begun = [share for month, share in self.distributed_from if month <= to_month(day)]
+        return begun[-1] if begun else self.distributed_ppm
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,14 @@ def _numbers(given: Any, where: str) -> tuple[int, ...]:
     return tuple(read(each, where) for each in given)
 
 
+def _shares_by_month(given: Any, where: str) -> tuple[tuple[int, int], ...]:
+    if not isinstance(given, Mapping):
+        raise DocumentError("is no share by month", where=where, fix="Write {2024-03: 75%}")
+    read = {parse_month(str(month), where=where): _share(share, f"{where}.{month}")
+            for month, share in given.items()}  # fmt: skip
+    return tuple(sorted(read.items()))
+
+
 def _entity(given: Fields, reporting: Currency) -> Entity | None:
     number = given.need("number", whole_of(1, _LAST_NUMBER))
     name, role = given.need("name", text), given.need("role", one_of(Role))
@@ -151,6 +168,7 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     share = given.take("share", _share)
     tax, withheld = given.take("tax", _share) or 0, given.take("withholding", _share) or 0
     distributed, back = given.take("distributed", _share), given.take("carry_back", truth)
+    later = given.take("distributed_from", _shares_by_month) or ()
     given.close()
     if not given.has_needed:
         return None
@@ -158,7 +176,7 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     kept = reporting if own is None else own
     paid_up = PPM if distributed is None else distributed
     return Entity(
-        number, name, role, kept, owner, held, tax, withheld, paid_up, carry_back=bool(back)
+        number, name, role, kept, owner, held, tax, withheld, paid_up, later, carry_back=bool(back)
     )
 
 

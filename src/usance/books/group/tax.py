@@ -122,6 +122,14 @@ class TaxYear:
     """Profit before tax of the twelve months up to now."""
     valuation_years: int = 0
     """Years of such profit that are expected to come, for the test of the valuation allowance."""
+    distributed_ppm: int = MILLION
+    """The share of this year's profit that will be paid out to the owner."""
+    earmarked_minor: int = 0
+    """Of the profits up to the year before the part that was to be paid out, paid or not."""
+    earmarked_opening_minor: int = 0
+    """The same of profits made before the books began."""
+    withheld_minor: int = 0
+    """Tax withheld this year on what was paid out."""
 
     @property
     def profit(self) -> int:
@@ -169,29 +177,35 @@ class TaxYear:
         asset = now.asset_minor - then.asset_minor
         asset += _tax(self.losses_carried, rate) - self.valuation_allowance
         liability = now.liability_minor - then.liability_minor
-        current = self.current_before_minor + self.current
-        kept = _undistributed(self.now) - current - (liability - asset)
-        held_back = withholding_tax(kept, self.entity) - withholding_tax(
-            _undistributed(self.opening), self.entity
+        held_back = self._held_back(self.earmarked_now, self.now) - self._held_back(
+            self.earmarked_opening_minor, self.opening
         )
         return Deferred(asset, liability + held_back)
 
     @property
-    def withheld(self) -> int:
-        """Tax that arose this year on profits to be paid up to the owner."""
-        if not self.entity.withholding_ppm:
-            return 0
+    def earmarked_now(self) -> int:
+        """Of all profits so far the part that was and is to be paid out."""
+        made = self.after_tax(self.now, self.current_before_minor + self.current)
+        made -= self.after_tax(self.at_start, self.current_before_minor)
+        return self.earmarked_minor + share_of(made, self.distributed_ppm)
+
+    def after_tax(self, balances: Balances, current_minor: int) -> int:
+        """Profits up to a trial balance less the entity's own tax on them."""
         rate = self.entity.tax_ppm
+        now, then = (deferred(each, rate, self.vat_ppm) for each in (balances, self.opening))
+        net = (now.liability_minor - now.asset_minor) - (then.liability_minor - then.asset_minor)
+        return earned_so_far(balances) - current_minor - net
 
-        def kept(balances: Balances, current: int) -> int:
-            now, then = (deferred(each, rate, self.vat_ppm) for each in (balances, self.opening))
-            net = (now.liability_minor - now.asset_minor) - (
-                then.liability_minor - then.asset_minor
-            )
-            return withholding_tax(_undistributed(balances) - current - net, self.entity)
+    def _held_back(self, earmarked_minor: int, balances: Balances) -> int:
+        """Tax that will be withheld on what is still to be paid out."""
+        to_come = max(0, earmarked_minor - balances.get("group_dividends", 0))
+        return _tax(to_come, self.entity.withholding_ppm)
 
-        before = self.current_before_minor
-        return kept(self.now, before + self.current) - kept(self.at_start, before)
+    @property
+    def withheld(self) -> int:
+        """Tax of this year on profits paid up to the owner, and on those that will be."""
+        before = self._held_back(self.earmarked_minor, self.at_start)
+        return self.withheld_minor + self._held_back(self.earmarked_now, self.now) - before
 
     def amounts(self) -> dict[str, int]:
         """Cumulative amounts to post."""
@@ -202,16 +216,15 @@ class TaxYear:
         }
 
 
-def _undistributed(balances: Balances) -> int:
-    """Undistributed profits, before the tax that is computed here."""
-    paid = ("income_tax", "retained_earnings", "group_dividends")
-    return profit_before_tax(balances) - sum(balances.get(name, 0) for name in paid)
+def earned_so_far(balances: Balances) -> int:
+    """Profits, those before the books began included, before the tax that is computed here."""
+    given = sum(balances.get(name, 0) for name in ("income_tax", "retained_earnings"))
+    return profit_before_tax(balances) - given
 
 
-def withholding_tax(kept_minor: int, entity: Entity) -> int:
-    """Withholding tax on the profits that will be distributed to the owner."""
-    paid_up = half_up(max(kept_minor, 0) * entity.distributed_ppm, MILLION)
-    return _tax(paid_up, entity.withholding_ppm)
+def share_of(minor: int, ppm: int) -> int:
+    """A share of an amount, half-up."""
+    return half_up(minor * ppm, MILLION)
 
 
 def taxable_income(balances: Balances, vat_ppm: int) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I32, I64
 from usance.base.book import Book
 from usance.base.columns import arrays
+from usance.base.dates import from_day
 from usance.base.segments import cell_key, cell_parts
 from usance.books.chart import load_chart
 from usance.books.errors import TapeError
@@ -105,7 +106,10 @@ class Sources:
         return cls(*(rows[name].astype(np.int64) for name in names))
 
     def terms_of(self, source: NDArray[Any], drawn: NDArray[Any], lag_days: int) -> tuple[I32, I32]:
-        """The fee in force when each loan was drawn, and its days to settlement."""
+        """The fee in force when each loan was drawn, and its days to settlement.
+
+        A loan without a source has no fee; nor has any loan of a book that states no sources.
+        """
         if not len(self.source):
             return np.zeros(len(source), np.int32), np.full(len(source), lag_days, np.int32)
         begins = (self.source << _DAY_BITS) + self.valid_from
@@ -114,5 +118,14 @@ class Sources:
         found = order[np.maximum(np.searchsorted(begins[order], asked, side="right") - 1, 0)]
         is_so = (self.source[found] == source) & (self.valid_from[found] <= drawn)
         is_so &= drawn <= self.valid_to[found]
+        nameless = np.flatnonzero(~is_so & (source != 0))
+        if len(nameless):
+            row = int(nameless[0])
+            raise TapeError(
+                f"the source {source[row]} has no terms on {from_day(int(drawn[row]))}, the day of "
+                f"a loan (and {len(nameless) - 1} more), so that its fee is not known",
+                where="table sources",
+                fix="Add the version of its terms that was in force on that day",
+            )
         fee = np.where(is_so, self.fee_ppm[found], 0).astype(np.int32)
         return fee, np.where(is_so, self.lag_days[found], lag_days).astype(np.int32)

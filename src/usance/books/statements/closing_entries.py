@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
-from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from usance.base.codes import Currency, IfrsAdjustment
-from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
+from usance.base.dates import first_of_month, from_day, to_day, to_month
 from usance.base.money import MILLION, half_up
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, Role
 from usance.books.group.exchange_rates import Rates
-from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
 from usance.books.group.lines import GroupLines, Line
 from usance.books.group.rules import basis_of, group_rules_of
-from usance.books.group.tax import TaxYear, carried_forward, profit_before_tax, taxable_income
+from usance.books.group.tax import TaxYear
 from usance.books.statements.ledger import BEGINNING, Ledger, own_balances
+from usance.books.statements.tax_years import TAXES, tax_years
 
-TAXES = ("current_tax", "deferred_tax_asset", "deferred_tax_liability")
 VAT = ("vat_paid", "vat_paid_by_trust")
 _PAID_ON = 15
 """VAT is paid on this day of the month after its period."""
@@ -71,95 +68,6 @@ def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> Gro
                 yield from amount_lines(VAT[trust], entity, entities, minor, day)
 
     return GroupLines.of(lines())
-
-
-def tax_years(
-    ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date,
-    parameters: Parameters | None = None,
-) -> list[TaxYear]:  # fmt: skip
-    """Every entity's tax year to date; `ledger` holds everything but this close's tax."""
-    given, known = list(facts), parameters or shipped_parameters()
-    vat = known.at("tax.vat", day).integer
-    start = to_month(date(day.year, 1, 1)) - 1
-    rules = [
-        *(number for name in TAXES for number in _numbers(name)), *_turning(),
-        *_numbers("non_controlling_income"),
-    ]  # fmt: skip
-    plain = ledger.without(rules)
-
-    @cache
-    def base(period: int) -> dict[int, dict[str, int]]:
-        on = day if period in (BEGINNING, to_month(day)) else last_of_month(period)
-        return tax_bases(plain.through(period), entities, rates, on)
-
-    now, before, opening = base(to_month(day)), base(start), base(BEGINNING)
-    year_ago = base(to_month(day) - 12)
-    current = ledger.through(start)
-    current = current.take(np.isin(current.rule, _numbers("current_tax")))
-    charged = own_balances(current, entities, rates, last_of_month(start))
-    ends = [month for month in year_ends(ledger) if month < start]
-
-    def carried(number: int) -> int:
-        incomes = [
-            taxable_income(base(month).get(number, {}), vat)
-            + (permanent_minor(given, number, date.min, last_of_month(month)) if place else 0)
-            for place, month in enumerate((BEGINNING, *ends, start))
-        ]
-        return carried_forward(after - earlier for earlier, after in pairwise(incomes))
-
-    return [
-        TaxYear(
-            entity,
-            now.get(entity.number, {}),
-            before.get(entity.number, {}),
-            opening.get(entity.number, {}),
-            permanent_minor(given, entity.number, date(day.year, 1, 1), day),
-            permanent_minor(given, entity.number, date.min, last_of_month(start)),
-            charged.get((entity.number, IfrsAdjustment.NONE), {}).get("income_tax", 0),
-            vat,
-            carried(entity.number),
-            profit_before_tax(now.get(entity.number, {}))
-            - profit_before_tax(year_ago.get(entity.number, {})),
-            known.at("accounting.valuation_years", day).integer,
-        )
-        for entity in entities
-        if entities.taxed_in(entity.number) == entity.number
-    ]
-
-
-def tax_bases(
-    ledger: Ledger, entities: Entities, rates: Rates, day: date
-) -> dict[int, dict[str, int]]:
-    """Trial balances by the entity that is taxed on them: a trust's result is its beneficiary's."""
-    found: dict[int, dict[str, int]] = {}
-    for (entity, tag), balances in own_balances(ledger, entities, rates, day).items():
-        if tag == IfrsAdjustment.NONE:
-            summed = found.setdefault(entities.taxed_in(entity), {})
-            for name, minor in balances.items():
-                summed[name] = summed.get(name, 0) + minor
-    return found
-
-
-def year_ends(ledger: Ledger) -> list[int]:
-    """The last months of the calendar years that closes have posted to."""
-    return sorted({period // 12 * 12 + 11 for period in ledger.periods()})
-
-
-@cache
-def shipped_parameters() -> Parameters:
-    """The parameters that come with the platform."""
-    return Parameters.load()
-
-
-def permanent_minor(facts: Iterable[GroupFact], entity: int, first: date, last: date) -> int:
-    """Permanent differences stated by facts of some days."""
-    return sum(
-        each.amount_minor
-        for each in facts
-        if each.kind is GroupFactKind.PERMANENT_DIFFERENCE
-        and each.entity == entity
-        and first <= each.effective_on <= last
-    )
 
 
 def tax_lines(years: Iterable[TaxYear], entities: Entities, day: date) -> GroupLines:

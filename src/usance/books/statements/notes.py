@@ -21,10 +21,10 @@ from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
 from usance.books.group.shares import holdings_of, register_of
 from usance.books.group.tax import ReconciliationStep, rate_reconciliation
-from usance.books.statements.closing_entries import tax_years
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.primary import ATTRIBUTABLE, Row, movement, operations
 from usance.books.statements.roll_forwards import equity_roll_forwards, equity_rows
+from usance.books.statements.tax_years import tax_years
 from usance.capital.attribution import costs, straight_line_with_floor
 from usance.capital.awards import Holding
 from usance.capital.per_share import (

@@ -8,7 +8,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.dates import to_month
 from usance.base.documents import read_document
-from usance.base.errors import UsanceError
-from usance.books.closed_books import ClosedBooks
-from usance.books.periods import ClosePeriod
+from usance.books.close.closes import controls_of
 from usance.disclose.periods import Period
 from usance.disclose.release.business_highlights import load_highlights
-from usance.disclose.release.figure import Figure
-from usance.disclose.ties import round_to
+from usance.disclose.release.figure import Figure, format_steps
+from usance.disclose.release.narrative_figures import NarrativeFigures
 
 if TYPE_CHECKING:
     from usance.disclose.release.release import Release
 
 CHANGE_ANALYSIS = "change_analysis"
 VOLUME, PRICE, ESTIMATES = "Volume", "Price and mix", "Estimates of earlier business"
+Effects = tuple[tuple[str, Fraction], ...]
+"""Effects by name; the last is what the others leave."""
 _FILE = Path(__file__).resolve().parents[1] / "data" / "change_drivers.yaml"
 
 
@@ -63,50 +63,67 @@ def change_in(line: str, parent: str) -> str:
     return f"Change in {line} ({parent})" if parent else f"Change in {line}"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The change of a line on the year before, exact, in printed steps of the tables."""
+
+    period: str
+    change: Fraction
+    effects: Effects
+
+
 @dataclass(frozen=True)
 class ChangeAnalysis:
-    """The changes of one release on the year before, where the books tell both."""
+    """The changes of one release on the year before, where the books tell both.
+
+    A quarter's and, beside it, those of the half-year or year that ends with it. All amounts of a
+    line are in the unit its text is in, and the last effect takes what rounding leaves.
+    """
 
     release: Release
 
     def figures(self) -> Iterator[Figure]:
         """For each line its change and the effects it is the sum of."""
-        now, then = self.release.periods.current, self.release.periods.year_ago
-        if not self.release.closed.covers(then.start, then.end):
-            return
+        listed, told = self.release.periods, self._narrative.so_far[:1]
+        pairs = [(listed.current, listed.year_ago)]
+        pairs += [(listed.year_to_date, listed.prior_year_to_date)] if told else []
+        known = [pair for pair in pairs if self.release.closed.covers(pair[1].start, pair[1].end)]
         for each in load_drivers():
-            yield from self._line(each, now, then)
+            yield from self._line(each, known)
 
-    def _line(self, each: Driver, now: Period, then: Period) -> Iterator[Figure]:
+    @cached_property
+    def _narrative(self) -> NarrativeFigures:
+        return NarrativeFigures(self.release)
+
+    def _line(self, each: Driver, pairs: Sequence[tuple[Period, Period]]) -> Iterator[Figure]:
+        made = [found for now, then in pairs if (found := self._change(each, now, then))]
+        if not made:
+            return
+        least = min((found.change for found in made), key=abs)
+        unit, decimals = self._narrative.result_unit(each.line, each.parent, least)
+        name = change_in(each.line, each.parent)
+        for found in made:
+            steps = [self._narrative.in_unit(found.change, unit, decimals)]
+            *parts, rest = found.effects
+            steps += [self._narrative.in_unit(value, unit, decimals) for _, value in parts]
+            steps.append(2 * steps[0] - sum(steps))  # the last takes what rounding leaves
+            lines = [(name, ""), *((part, name) for part, _ in (*parts, rest))]
+            for (line, parent), value in zip(lines, steps, strict=True):
+                if value or not parent:
+                    yield Figure(CHANGE_ANALYSIS, line, parent, found.period,
+                                 self.release.profile.reporting, unit,
+                                 format_steps(value, decimals), is_total=not parent)  # fmt: skip
+
+    def _change(self, each: Driver, now: Period, then: Period) -> Change | None:
+        """A line's change and its effects; None where it or its driver is not told for both."""
         printed = [self._printed(each, period) for period in (now, then)]
         driver = [self._driver(each, period) for period in (now, then)]
         if None in printed or not all(driver) or not printed[1] or printed[0] == printed[1]:
-            return
+            return None
         after, before = (value or 0 for value in printed)
         growth = (driver[0] or Fraction(0)) / (driver[1] or Fraction(1)) - 1
-        effects = self._effects(each, after - before, before, growth)
-        name = change_in(each.line, each.parent)
-        period = now.written
-        money = self.release.statements.money
-        yield money(CHANGE_ANALYSIS, (name, ""), period, after - before, is_total=True)
-        for effect, steps in effects.items():
-            yield money(CHANGE_ANALYSIS, (effect, name), period, steps, is_total=False)
-
-    def _effects(
-        self, each: Driver, change: int, before: int, growth: Fraction
-    ) -> dict[str, int]:  # fmt: skip
-        splits = [made.get(each.provision) for made in self._provisions]
-        if each.provision and all(splits):
-            new = [self.release.statements.rounded.rounded(split["new_volume_minor"])
-                   for split in splits if split]  # fmt: skip
-            volume = self._rounded(new[1] * growth)
-            price = new[0] - new[1] - volume
-            return {VOLUME: volume, PRICE: price, ESTIMATES: change - volume - price}
-        volume = self._rounded(before * growth)
-        return {VOLUME: volume, PRICE: change - volume}
-
-    def _rounded(self, steps: Fraction) -> int:
-        return int(round_to(steps, Fraction(1), self.release.profile.rounding.method))
+        splits = [self._split(period).get(each.provision) for period in (now, then)]
+        return Change(now.written, Fraction(after - before), _effects(before, growth, splits))
 
     def _printed(self, each: Driver, period: Period) -> int | None:
         made = self.release.statements.rounded.operations(period.opens_on, period.end)
@@ -118,17 +135,22 @@ class ChangeAnalysis:
         named = next(item for item in load_highlights() if item.line == each.driver)
         return self.release.metrics.at(named.metric, period, named.where).value
 
-    @cached_property
-    def _provisions(self) -> list[Mapping[str, Mapping[str, int]]]:
-        """The provisions of both periods, where each was closed by itself."""
-        periods = (self.release.periods.current, self.release.periods.year_ago)
-        return [self._split(period) for period in periods]
+    def _split(self, period: Period) -> Mapping[str, Fraction]:
+        """Provisions of a period's closes for loans of their own months, in printed steps."""
+        closed, first, last = self.release.closed, to_month(period.start), to_month(period.end)
+        found: dict[str, int] = {}
+        for close in closed.closes:
+            if first <= close.month <= last:
+                made = controls_of(closed.book, close).get("losses", {}).get("provisions", {})
+                for name, split in made.items():
+                    found[name] = found.get(name, 0) + split["new_volume_minor"]
+        minor = self.release.statements.rounded.step_minor
+        return {name: Fraction(value, minor) for name, value in found.items()}
 
-    def _split(self, period: Period) -> Mapping[str, Mapping[str, int]]:
-        months = tuple(range(to_month(period.start), to_month(period.end) + 1))
-        try:
-            closed = ClosedBooks.of(self.release.closed.book, ClosePeriod(period.written, months))
-        except UsanceError:
-            return {}  # the months were closed one by one: no split of the whole was made
-        found: Mapping[str, Mapping[str, int]] = closed.losses().get("provisions", {})
-        return found
+
+def _effects(before: int, growth: Fraction, new_volume: list[Fraction | None]) -> Effects:
+    """The effects of a change but for the last, which is what they leave of it."""
+    now, then = new_volume
+    if now is None or then is None:
+        return (VOLUME, before * growth), (PRICE, Fraction(0))
+    return (VOLUME, then * growth), (PRICE, now - then * (1 + growth)), (ESTIMATES, Fraction(0))

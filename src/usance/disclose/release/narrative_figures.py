@@ -110,17 +110,30 @@ class NarrativeFigures:
             self.value(line, parent, s, translated=False) for s in periods
         ):
             return  # a line of nothing but zeros is left out
-        cells = [
+        cells = self._cells(line, parent, periods)
+        unit, decimals = self._unit([value for _, _, value in cells])
+        for period, translated, value in cells:
+            currency = self.profile.translated if translated else self.profile.reporting
+            shown = format_steps(self.in_unit(value, unit, decimals), decimals)
+            yield Figure(statement, line, parent, period.written, currency, unit, shown)
+
+    def _cells(
+        self, line: str, parent: str, periods: list[Period]
+    ) -> list[tuple[Period, bool, int]]:  # fmt: skip
+        return [
             (period, translated, self.value(line, parent, period, translated=translated))
             for period in periods
             for translated in (False, True)
             if not translated or (self.statements.translated and period in self._told())
         ]
+
+    def result_unit(self, line: str, parent: str, least: Fraction) -> tuple[str, int]:
+        """The unit and decimals of a line of the results; finer for an amount it would lose."""
+        cells = self._cells(line, parent, [*self.periods, *self.so_far])
         unit, decimals = self._unit([value for _, _, value in cells])
-        for period, translated, value in cells:
-            currency = self.profile.translated if translated else self.profile.reporting
-            shown = format_steps(self._rounded(value, unit, decimals), decimals)
-            yield Figure(statement, line, parent, period.written, currency, unit, shown)
+        if least and not self.in_unit(least, unit, decimals):
+            return TEXT_UNITS[self.statements.unit][-1], self.statements.decimals
+        return unit, decimals
 
     def _told(self) -> list[Period]:
         """The periods a release is about."""
@@ -159,7 +172,7 @@ class NarrativeFigures:
             return -found["Income taxes expense"]  # a charge by its size, a benefit below zero
         return found[line]
 
-    def _rounded(self, value: int, unit: str, decimals: int) -> int:
+    def in_unit(self, value: int | Fraction, unit: str, decimals: int) -> int:
         """A printed figure in a unit of the text, in its smallest step."""
         scale = Fraction(UNITS[self.statements.unit], UNITS[unit])
         scale *= Fraction(10**decimals, 10**self.statements.decimals)
@@ -182,10 +195,10 @@ class NarrativeFigures:
         if unit != self.statements.unit:
             decimals = max(decimals, 2)  # as its rule has it
         yield Figure(HIGHLIGHTS, ALL_CASH, "", period.end.isoformat(), money, unit,
-                     format_steps(self._rounded(sum(lines), unit, decimals), decimals))  # fmt: skip
+                     format_steps(self.in_unit(sum(lines), unit, decimals), decimals))  # fmt: skip
         unit, decimals = self._unit([flow])
         yield Figure(HIGHLIGHTS, OWN_CASH, "", period.written, money, unit,
-                     format_steps(self._rounded(flow, unit, decimals), decimals))  # fmt: skip
+                     format_steps(self.in_unit(flow, unit, decimals), decimals))  # fmt: skip
 
     def _weighted(self, period: Period) -> Iterator[Figure]:
         """The weighted ADSs of figures per ADS."""

@@ -82,6 +82,8 @@ class SentenceWriter:
             return str(texts["no_data"]) if fact.text == NO_DATA else fact.text
         sign = texts["currencies"].get(fact.currency, fact.currency)
         money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads", "rate")
+        if money and not fact.value:
+            return str(texts["nil"])
         number = group_digits(fact.text.lstrip("-"), texts["numbers"])
         unit = texts["units"].get(fact.unit, "")
         shown = f"{sign if money else ''}{number}{unit}"

@@ -36,7 +36,8 @@ def changes_explained(table: Table) -> Iterator[Tie]:
         then = [fact for fact in found if fact.period.end == target.period.year_before()
                 and round(fact.period.days / 30) == round(target.period.days / 30)]  # fmt: skip
         if now and then:
-            yield Tie(EXPLAINED, target, ((now[0], 1), (then[0], -1)), check_only=True)
+            step = None if target.step == now[0].step else target.step
+            yield Tie(EXPLAINED, target, ((now[0], 1), (then[0], -1)), check_only=True, step=step)
 
 
 def period_sums(table: Table) -> Iterator[Tie]:
