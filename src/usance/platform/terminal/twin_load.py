@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,8 +101,7 @@ async def _fill(
         await load_rows(owner, TABLES["cells"], cells)
     sources = book.read("sources").to_pylist()
     if sources:
-        await owner.execute("delete from usance.sources")
-        await load_rows(owner, TABLES["sources"], book.read("sources"))
+        await load_sources(owner, book)
     return await load_book(
         owner,
         book,
@@ -108,3 +109,24 @@ async def _fill(
         {row["source"]: row["trigger_days"] for row in sources},
         {row["source"]: row["fee_ppm"] for row in sources},
     )
+
+
+async def load_sources(owner: asyncpg.Connection, book: Book) -> None:
+    """Load the terms of a book's sources; those of the lender hold from the day after the last."""
+    installed = [dict(row) for row in await owner.fetch("select * from usance.sources")]
+    await owner.execute("delete from usance.sources")
+    await load_rows(owner, TABLES["sources"], book.read("sources"))
+    last = {row["source"]: row for row in await owner.fetch(
+        "select source, max(version) as version, max(valid_to) as until from usance.sources "
+        "group by source"
+    )}  # fmt: skip
+    for row in installed:
+        if row["source"] in last:
+            known = last[row["source"]]
+            row["version"] += known["version"]
+            row["valid_from"] = max(row["valid_from"], known["until"] + timedelta(days=1))
+        if row["valid_from"] <= row["valid_to"]:
+            await owner.execute(
+                "insert into usance.sources select * from "
+                "jsonb_populate_record(null::usance.sources, $1)", json.dumps(row, default=str),
+            )  # fmt: skip
