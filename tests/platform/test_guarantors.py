@@ -15,9 +15,11 @@ from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.reads import guarantors as reads
+from usance.platform.reads.letters import claim_letter
 from usance.platform.reads.settlements import settlement_control
 from usance.platform.refusals import AmountBeyond, ReferenceUsed, WrongState
 from usance.platform.store.server import Embedded
+from usance.service.documents.letters import Letter
 
 NORTH = {"required_ppm": 100_000, "minimum_minor": 5_000, "call_days": 3, "answer_days": 7,
          "own_ppm": 250_000}  # fmt: skip
@@ -110,6 +112,9 @@ def test_a_claim_is_filed_declined_in_part_disputed_and_paid(lent: tuple[Sandbox
     made = sandbox.within(file_of)
     [line] = csv.DictReader(made.splitlines())
     assert (line["claim"], line["amount"]) == (claim["claim"], f"{claim['amount_minor'] / 100:.2f}")
+    letters = sandbox.within(lambda platform: letters_of(platform, claim["claim"]))
+    assert [each.pdf[:5] for each in letters] == [b"%PDF-"] * 2
+    assert letters[0].sha256 != letters[1].sha256
     part = {"claim": claim["claim"], "amount_minor": 200_000}
     with pytest.raises(WrongState, match="without a reason"):
         sandbox.do("operations", "claim.answer", part)
@@ -144,6 +149,11 @@ def agreed(sandbox: Sandbox, command: str, body: dict[str, Any]) -> Any:
     if "approval" not in done.answer:
         return done
     return sandbox.do("controller", "approval.approve", {"approval": done.answer["approval"]})
+
+
+async def letters_of(platform: Platform, claim: str) -> list[Letter]:
+    async with platform.reading(await platform.principal("finance")) as read:
+        return [await claim_letter(read, claim, language) for language in ("en", "zh")]
 
 
 async def file_of(platform: Platform) -> str:
