@@ -46,6 +46,7 @@ class Psp:
         self.paid: dict[str, int] = {}
         self.calls: list[str] = []
         self.notices: list[Any] = []
+        self.files: dict[str, bytes] = {}
         psp = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -71,6 +72,9 @@ class Psp:
         habit = self.habits.pop(0) if self.habits else ""
         if habit == "down":
             return self.say(request, 503, b"<html>busy</html>")
+        day = request.path.rpartition("/")[2]
+        if day in self.files:
+            return self.say(request, 200, self.files[day])
         told = self.answer(request, body)
         if habit == "lost":  # it did what was asked and the answer breaks off
             request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
@@ -339,7 +343,53 @@ def test_without_a_secret_nothing_is_booked_as_sent(server: Embedded, psp: Psp) 
     assert psp.calls == []
 
 
-def test_the_file_of_a_day_is_text_or_nothing(psp: Psp) -> None:
+def test_the_file_of_a_day_is_text_or_not_there_yet(psp: Psp) -> None:
     port = port_of(psp)
-    with pytest.raises(UnreadableAnswer):
+    assert port.file(date(2024, 7, 1)) == ""
+    psp.files["2024-07-01"] = b"order_no,provider_ref\n"
+    assert port.file(date(2024, 7, 1)) == "order_no,provider_ref\n"
+    psp.files["2024-07-01"] = b"\xff\xff"
+    with pytest.raises(UnreadableAnswer, match="no UTF-8"):
         port.file(date(2024, 7, 1))
+    psp.habits = ["down"]
+    with pytest.raises(UnreadableAnswer, match="503"):
+        port.file(date(2024, 7, 1))
+
+
+def test_files_are_fetched_each_evening_until_they_are_there_and_reconciled(
+    server: Embedded, psp: Psp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first evening's file comes a day late, the second one's is cut off and mended later."""
+    monkeypatch.setenv("USANCE_PROVIDER_PSP_A_SECRET", SECRET)
+    head = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
+
+    async def runs(platform: Platform) -> list[tuple[str, str]]:
+        async with platform.database.transaction(0) as transaction:
+            rows = await transaction.fetch(
+                "select day, name from usance.money_runs where name like 'file/%' order by day"
+            )
+        return [(str(row["day"]), row["name"]) for row in rows]
+
+    async def work(platform: Platform) -> None:
+        await lent(platform)
+        await advance(platform, 24)
+        [reference] = psp.paid
+        assert await runs(platform) == []
+        line = f"{reference},T0,2024-07-01,-6000.00,0,,0,Anna\n"
+        psp.files["2024-07-01"] = (head + line).encode()
+        psp.files["2024-07-02"] = (head + ",T1,2024-07-02,12").encode()
+        await advance(platform, 48)
+        assert await runs(platform) == [("2024-07-01", "file/psp_a")]
+        psp.files["2024-07-02"] = (head + ",T1,2024-07-02,12.00,0,,0,Bo\n").encode()
+        await advance(platform, 72)
+        assert [day for day, _ in await runs(platform)] == ["2024-07-01", "2024-07-02"]
+        async with platform.reading(await platform.principal("finance")) as read:
+            assert [each["left_minor"] for each in await read.unallocated()] == [1_200]
+            found = await read.breaks()
+            assert [(each["class"], each["reference"], each["amount_minor"]) for each in found
+                    if each["leg"] == "provider"] == []  # fmt: skip
+        asked = sum(each == "GET /psp/files/2024-07-01" for each in psp.calls)
+        await advance(platform, 96)
+        assert sum(each == "GET /psp/files/2024-07-01" for each in psp.calls) == asked
+
+    on_platform(server, psp, "http_files", work, profile="psp")

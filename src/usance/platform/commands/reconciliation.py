@@ -6,6 +6,7 @@ that people have cleared stays cleared.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from usance.platform.refusals import DateInFuture
 from usance.platform.store.write_set import WriteSet
 from usance.service.bank_files.statement import FileLine
 from usance.service.orders.payment_order import Purpose
+from usance.service.orders.provider_port import movement_number
 from usance.service.reconciliation.lines import Lines
 from usance.service.reconciliation.reconcile import ClearingTerms, Reconciliation, reconcile
 
@@ -89,11 +91,19 @@ async def _compared(
     terms = replace(ClearingTerms.at(day, currency, moment.lender.parameters),
                     fee_ppm=given.get("fee_ppm", 0))  # fmt: skip
     ours = await _own_lines(transaction, moment, provider, first, day)
-    file, bank = [
-        Lines.of(map(_line, await transaction.fetch(_FILED, provider, source, first, day)))
-        for source in ("provider", "bank")
-    ]
-    return reconcile(Lines.of(ours), file, bank, terms, through=day)
+    known = {each.reference for each in ours}
+    file = [_numbered(_line(row), known) for row in
+            await transaction.fetch(_FILED, provider, "provider", first, day)]  # fmt: skip
+    bank = [_line(row) for row in await transaction.fetch(_FILED, provider, "bank", first, day)]
+    return reconcile(Lines.of(ours), Lines.of(file), Lines.of(bank), terms, through=day)
+
+
+def _numbered(line: FileLine, known: Collection[str]) -> FileLine:
+    """A line by the number that its money was received under, where it names no order of ours."""
+    number = movement_number(line)
+    if line.reference in known or number not in known:
+        return line
+    return line._replace(reference=number)
 
 
 async def _own_lines(

@@ -101,8 +101,9 @@ class HttpProvider:
         return found
 
     def file(self, day: date) -> str:
-        """The provider's file of a day as text."""
+        """The provider's file of a day as text; empty where it has none yet."""
         content = self._call("GET", f"/files/{day}", most=MAX_FILE)
+        self.breaker.worked()
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -160,6 +161,8 @@ class HttpProvider:
             if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
                 raise self._unreadable(f"has the status {response.status_code}")
             if path.startswith("/files") and response.status_code != httpx.codes.OK:
+                if response.status_code == httpx.codes.NOT_FOUND:
+                    return b""
                 raise self._unreadable(f"has the status {response.status_code}")
             return body
 

@@ -13,6 +13,7 @@ from usance.platform.commands.settlements import CloseSettlement
 from usance.platform.commands.unit_of_work import now
 from usance.platform.guaranteeing import guaranteed_minor, guarantors_of
 from usance.platform.partners.dispatch import mark_run
+from usance.platform.partners.fetch_files import fetch_files
 from usance.platform.partners.file_evidence import reconcile_providers
 from usance.platform.principals import SYSTEM
 from usance.platform.settling import InstitutionTerms, institution_of
@@ -36,7 +37,8 @@ _NOW = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 
 async def end_evening(platform: Platform, day: date) -> None:
-    """Reconcile and settle a day whose evening was served."""
+    """Fetch files, reconcile and settle a day whose evening was served."""
+    await fetch_files(platform, day)
     await reconcile_providers(platform, day)
     await settle_day(platform, day)
     await watch_guarantors(platform, day)

@@ -62,6 +62,11 @@ class Evidence(NamedTuple):
     """Money that left for no order of ours, or in another currency: breaks for people."""
 
 
+def movement_number(line: FileLine) -> str:
+    """The provider's own number of a movement; where it gives none, what tells it from others."""
+    return line.bank_ref or f"{line.reference}/{line.booked_on}/{line.amount_minor}"
+
+
 def evidence(
     lines: Iterable[FileLine], orders: Mapping[str, PaymentOrder], *, provider: int, source: str,
     at: datetime,
@@ -77,7 +82,7 @@ def evidence(
     unknown: list[FileLine] = []
     for line in lines:
         order = orders.get(line.reference)
-        number = line.bank_ref or f"{line.reference}/{line.booked_on}/{line.amount_minor}"
+        number = movement_number(line)
         if order is not None and line.currency == order.currency and line.amount_minor:
             comes_in = order.purpose is Purpose.DEBIT
             forward = (line.amount_minor > 0) == comes_in
