@@ -1,18 +1,22 @@
 """A life day by day through the live platform: the world plays, the platform keeps the books.
 
 The third voice, `DayByDay`, decides what borrowers and institutions do; each thing is done here by
-a command, at its moment, and the tables of the database are compared with the twin's. Notices come
-on their day, and the router begins afresh each month, as the twin's does.
+a command, at its moment, and the tables of the database are compared with the twin's. Channels and
+providers speak over HTTP, by the client that partners have; jobs are the platform's own. Notices
+come on their day, and the router begins afresh each month, as the twin's does.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import uvicorn
 
 from tests.platform.sandbox import Sandbox
 from tests.twin.day_by_day import NOON, DayByDay
@@ -25,6 +29,12 @@ from usance.loan.facts import Fact
 from usance.match.mandates.mandate import Mandates
 from usance.match.reservation.events import State
 from usance.match.router.live_router import LiveRouter
+from usance.platform.api.application import application
+from usance.platform.api.request_log import RequestLog
+from usance.platform.api.serve import bound
+from usance.platform.client import calls
+from usance.platform.client.calls import Call
+from usance.platform.client.client import AsyncClient
 from usance.platform.commands.applications import Apply
 from usance.platform.commands.clock import set_clock
 from usance.platform.commands.drawdowns import Draw
@@ -35,6 +45,7 @@ from usance.platform.commands.users import RegisterUser
 from usance.platform.lender import Lender, SourceTerms
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM, Principal
+from usance.platform.security.keys import create_key, principal_of_party
 from usance.platform.store.database import Database
 from usance.platform.vault import Vault
 from usance.twin.month.routing import POLICY
@@ -42,6 +53,22 @@ from usance.twin.month.timestamps import END_OF_DAY
 from usance.world.population import month_days
 
 NAMES = {code: name for name, code in CONVENTION_CODES.items()}
+
+
+def given(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs as JSON has them: what is not known is left out."""
+    return {name: value for name, value in inputs.items() if value == value}
+
+
+CALLS: dict[type, Callable[[Any], Call[Any]]] = {
+    RegisterUser: lambda c: calls.register_user(c.client_ref, c.region, kind=c.kind),
+    Apply: lambda c: calls.apply(c.user, c.product, inputs=given(c.inputs)),
+    Draw: lambda c: calls.draw(c.user, c.product, c.amount_minor, c.months,
+                               inputs=given(c.inputs), convention=c.convention),
+    BookPayment: lambda c: calls.pay(c.loan, c.amount_minor, c.currency, str(c.effective_on),
+                                     c.provider, c.ref),
+}  # fmt: skip
+"""The call of each command that partners give."""
 
 
 class LiveDays(DayByDay):
@@ -55,8 +82,39 @@ class LiveDays(DayByDay):
         )
         self.asked: dict[str, Any] = {}
         self.platform.services.answers = self.answer
+        self.loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        """Serve the API of this very platform on a port of this machine, without its own clock."""
+        outermost = application(nullcontext(self.platform), "sandbox")
+        state = outermost.app.state
+        state.platform, state.mode = self.platform, "sandbox"
+        state.request_log = RequestLog(self.platform.database)
+        listening = bound(0)
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        self.http = uvicorn.Server(uvicorn.Config(outermost, lifespan="off", log_config=None))
+        self.serving = self.loop.create_task(self.http.serve(sockets=[listening]))
+        self.clients: dict[str, AsyncClient] = {}
+        while not self.http.started:
+            await asyncio.sleep(0.01)
+
+    async def _client(self, kind: str, party: str, scope: str) -> AsyncClient:
+        """The client of a party, with a key of its own."""
+        if party not in self.clients:
+            async with self.platform.database.transaction(0) as transaction:
+                owner = await principal_of_party(transaction, kind, party, [scope])
+                _, key = await create_key(transaction, "sandbox", owner, [scope])
+            self.clients[party] = AsyncClient(self.url, key)
+        return self.clients[party]
+
+    async def _end(self) -> None:
+        for client in self.clients.values():
+            await client.close()
+        self.http.should_exit = True
+        await self.serving
 
     def close(self) -> None:
+        self.loop.run_until_complete(self._end())
         self.loop.run_until_complete(self.platform.close())
         self.loop.close()
 
@@ -75,7 +133,13 @@ class LiveDays(DayByDay):
                 moment = await now(transaction, self.platform.services)
                 await set_clock(transaction, moment, at)
             await self._lender()
-        return (await self.platform.do(who, command)).answer
+        if isinstance(command, ServeLoan):
+            return (await self.platform.do(who, command)).answer
+        if isinstance(command, BookPayment):
+            client = await self._client("provider", str(command.provider), "provider")
+        else:
+            client = await self._client("channel", who.name, "channel")
+        return await client.send(CALLS[type(command)](command))
 
     async def _lender(self) -> None:
         """The lender as this month has it; nothing of it changes within the month."""

@@ -34,6 +34,10 @@ def lender(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
     async def fill(connection: asyncpg.Connection) -> None:
         await install(connection, sandbox_document())
         await connection.execute("create table public.heartbeats (at timestamptz)")
+        await connection.execute("set session_replication_role = replica")
+        await connection.execute(
+            "set role usance_writer; insert into usance.subject_keys values (7, 'key'), (8, 'key')"
+        )
 
     with_owner(server, "usance", fill)
     yield server
@@ -52,6 +56,21 @@ async def last_beat(connection: asyncpg.Connection) -> datetime:
     return found
 
 
+async def erase(connection: asyncpg.Connection) -> None:
+    async with connection.transaction():
+        await connection.execute("select set_config('usance.principal', '0', true)")
+        assert await connection.fetchval("select usance.erase_user(7, clock_timestamp())")
+
+
+async def known(connection: asyncpg.Connection) -> list[int]:
+    """Users whose key is there; whoever was erased is named in the log of erasures."""
+    async with connection.transaction():
+        await connection.execute("set local role usance_loader")
+        assert await connection.fetchval("select array_agg(user_id) from usance.erasures") == [7]
+        found = await connection.fetchval("select array_agg(subject) from usance.subject_keys")
+        return list(found)
+
+
 async def next_event(connection: asyncpg.Connection) -> int:
     number: int = await connection.fetchval("select pg_current_xact_id()::text::bigint * 4096")
     return number
@@ -64,11 +83,13 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
         first = with_owner(lender, "usance", beat)
         asyncio.run(_export(lender, tmp_path / "book"))
         time.sleep(1.1)
+        with_owner(lender, "usance", erase)
         second = with_owner(lender, "usance", beat)
         number = with_owner(lender, "usance", next_event)
         time.sleep(1.0)  # the receiver writes within its interval; the claim is five seconds
     assert [each.folder for each in verify(backup)] == [base.folder]
 
+    assert with_owner(lender, "usance", known) == [8]
     latest = Embedded(tmp_path / "latest")
     restore_home(backup, latest)
     earlier = Embedded(tmp_path / "earlier")
@@ -77,6 +98,7 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
         with server:
             assert with_owner(server, "usance", last_beat) == expected
             assert with_owner(server, "usance", next_event) > number  # an epoch of its own
+            assert with_owner(server, "usance", known) == [8]  # erased stays erased
             database = Database(server)
             assert asyncio.run(_paused_then_released(database)) == (True, False)
             with pytest.raises(LakeError, match="epoch"):

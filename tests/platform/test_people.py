@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.platform.applicants import GOOD, borrower
+from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from usance.base.ids import print_id
 from usance.platform.errors import InvalidField, MissingField, NotFound, UnknownField
 from usance.platform.live import Platform
 from usance.platform.reads.applications import trace
-from usance.platform.refusals import AccountNeeded, AccountWaits, DateInFuture, DuplicateIdentity
+from usance.platform.refusals import (
+    AccountNeeded,
+    AccountWaits,
+    DateInFuture,
+    DuplicateIdentity,
+    PersonNeeded,
+    QuoteNeeded,
+)
 
 ANNA = {"client_ref": "anna", "region": 3}
 ADA = {"name": "Ada", "national_id": "11010519491231002X", "phone": "13800000000"}
@@ -132,3 +141,73 @@ def test_one_person_is_one_over_all_channels(sandbox: Sandbox) -> None:
     assert inputs["applications_24h"] == 2
     assert inputs["platform_worst_days"] == 0  # they have borrowed, elsewhere
     assert inputs["line_maximum_minor"] == inputs["maximum"] - 2_220_000
+
+
+def test_a_live_drawdown_needs_quote_agreement_account_person_and_consent(
+    sandbox: Sandbox,
+) -> None:
+    user = borrower(sandbox)
+
+    async def go_live(owner: asyncpg.Connection) -> None:
+        await owner.execute("update usance.installation set mode = 1")
+
+    with_owner(sandbox.server, sandbox.name, go_live)
+    draw = {"user": user, "product": "instalment", "amount_minor": 100_000, "months": 6}
+
+    def refused(kind: type[Exception], what: str) -> None:
+        with pytest.raises(kind, match=what):
+            sandbox.do("channel", "drawdown.request", draw)
+
+    refused(QuoteNeeded, "no quote")
+    quote = sandbox.do("channel", "quote.make", draw).answer["quote"]
+    draw["quote"] = quote
+    refused(QuoteNeeded, "no agreement")
+    agreed = {
+        "quote": quote,
+        "document_sha256": "0" * 64,
+        "method": "code",
+        "shown_at": "2024-07-01T01:00:00Z",
+        "accepted_at": "2024-07-01T01:01:00Z",
+    }
+    draw["agreement"] = sandbox.do("channel", "agreement.make", agreed).answer["agreement"]
+    account = {"user": user, "bank": "b", "number": "6222021234567894", "holder": "Ada"}
+    sandbox.do("channel", "account.add", account)
+    refused(AccountNeeded, "no account")  # in nobody's name yet
+    sandbox.do("channel", "person.set", {"user": user, **ADA})
+    refused(AccountNeeded, "no account")
+    sandbox.do("channel", "account.add", account)
+    wait = "update usance.accounts set usable_from = added_at"
+
+    async def day_later(owner: asyncpg.Connection) -> None:
+        await owner.execute(wait)
+
+    with_owner(sandbox.server, sandbox.name, day_later)
+    refused(PersonNeeded, "consent is missing")
+    consent = {"user": user, "purpose": "credit_check", "text_version": "1"}
+    sandbox.do("channel", "consent.give", {**consent, "granted": False})
+    refused(PersonNeeded, "consent is missing")
+    sandbox.do("channel", "consent.give", consent)
+    assert sandbox.do("channel", "drawdown.request", draw).answer["state"] == "active"
+
+
+def test_a_live_drawdown_needs_a_person_even_with_an_account(sandbox: Sandbox) -> None:
+    user = borrower(sandbox)
+    account = {"user": user, "bank": "b", "number": "6222021234567894", "holder": "Ada"}
+    sandbox.do("channel", "account.add", account)  # taken as it is, in a sandbox
+
+    async def go_live(owner: asyncpg.Connection) -> None:
+        await owner.execute("update usance.installation set mode = 1")
+
+    with_owner(sandbox.server, sandbox.name, go_live)
+    draw = {"user": user, "product": "instalment", "amount_minor": 100_000, "months": 6}
+    draw["quote"] = sandbox.do("channel", "quote.make", draw).answer["quote"]
+    agreed = {
+        "quote": draw["quote"],
+        "document_sha256": "0" * 64,
+        "method": "code",
+        "shown_at": "2024-07-01T01:00:00Z",
+        "accepted_at": "2024-07-01T01:01:00Z",
+    }
+    draw["agreement"] = sandbox.do("channel", "agreement.make", agreed).answer["agreement"]
+    with pytest.raises(PersonNeeded, match="person is not known"):
+        sandbox.do("channel", "drawdown.request", draw)

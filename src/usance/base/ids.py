@@ -54,6 +54,8 @@ PREFIXES = {
     "cp": "complaint",
     "pl": "plan",
     "ha": "hardship request",
+    "sh": "screening hit",
+    "rr": "request about data or a decision",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

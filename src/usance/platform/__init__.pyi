@@ -19,6 +19,7 @@ from usance.platform.errors import (
     LakeError as LakeError,
     LedgerDiffers as LedgerDiffers,
     LeaseLost as LeaseLost,
+    ListsRefused as ListsRefused,
     MasterKeyRefused as MasterKeyRefused,
     MigrationError as MigrationError,
     MissingField as MissingField,

@@ -28,6 +28,7 @@ UsanceError
     │   ├── AuthorityExceeded platform.authority_exceeded        403
     │   └── TotpNeeded        platform.totp_needed               403
     ├── RolesRefused          platform.roles                     400
+    ├── ListsRefused          platform.lists                     400
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
     ├── InvalidCommand        platform.invalid                   400
@@ -282,6 +283,13 @@ class TotpNeeded(Forbidden):
     """A command that takes a one-time password, in a live session that was opened without one."""
 
     code = "platform.totp_needed"
+
+
+class ListsRefused(PlatformError):
+    """A list that people are screened against and that cannot be read."""
+
+    code = "platform.lists"
+    http_status = 400
 
 
 class RolesRefused(PlatformError):

@@ -34,6 +34,7 @@ from usance.platform.lender import LIVE, SANDBOX, sandbox_document
 from usance.platform.principals import Principal, principal_named
 from usance.platform.reads.reading import Reading
 from usance.platform.refusals import ClockBackwards
+from usance.platform.security.screening import lists_of
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
 from usance.platform.vault import Vault, unlock
@@ -82,6 +83,7 @@ class Platform:
             database = Database(server)
             await database.prepare()
             platform = cls(database, home=home)
+            platform.services.screening = lists_of(home)
             is_new = await platform.install(document or sandbox_document(), clock, mode)
             platform.services.vault = await unlock(database, home, make=is_new)
             try:
@@ -97,7 +99,10 @@ class Platform:
         cls, database: Database, vault: Vault | None = None, home: Path | None = None
     ) -> Platform:
         """The lender of a database that somebody else prepared and closes."""
-        return cls(database, Services(vault), home=home)
+        platform = cls(database, Services(vault), home=home)
+        if home is not None:
+            platform.services.screening = lists_of(home)
+        return platform
 
     async def install(
         self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT, mode: int = SANDBOX

@@ -1,15 +1,18 @@
 """A lender after a restore: paused, in a new epoch, until somebody releases it.
 
 What happened between the moment it was restored to and the end is not in it. Providers know of
-payments that it does not: orders from two days before that moment on are asked about first.
+payments that it does not: orders from two days before that moment on are asked about first. Who was
+erased after that moment is erased again, before anybody can look.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from usance.platform.store.backup import BaseBackup, restore
 from usance.platform.store.database import Database
@@ -18,23 +21,59 @@ from usance.platform.store.server import Embedded
 if TYPE_CHECKING:
     import asyncpg
 
+WHOLE_LOG = "whole-log"
+"""The folder in which the log is replayed to its end."""
 ASK_BACK = timedelta(days=2)
 """Orders so long before the moment of a restore may have moved on at their provider."""
 
 
 def restore_home(backup: Path, server: Embedded, target: datetime | None = None) -> BaseBackup:
     """Restore a lender into the empty home of a server, paused and in a new epoch."""
+    erased = _erased(backup, server) if target is not None else Erased()
     base = restore(backup, server, target)
     with server:
-        asyncio.run(_begin_epoch(server, target))
+        asyncio.run(_begin_epoch(server, target, erased))
     return base
 
 
-async def _begin_epoch(server: Embedded, target: datetime | None) -> None:
+class Erased(NamedTuple):
+    """Everybody who was erased: users, moments, and who did it."""
+
+    users: Sequence[int] = ()
+    moments: Sequence[datetime] = ()
+    principals: Sequence[int] = ()
+
+
+def _erased(backup: Path, server: Embedded) -> Erased:
+    """Everybody whom the log erased up to its end, also after the moment that is restored to.
+
+    The log is replayed to its end in a folder of its own, which is deleted then.
+    """
+    whole = Embedded(server.home / WHOLE_LOG)
+    try:
+        restore(backup, whole)
+        with whole:
+            return asyncio.run(_read_erased(whole))
+    finally:
+        shutil.rmtree(whole.home, ignore_errors=True)
+
+
+async def _read_erased(server: Embedded) -> Erased:
+    async with Database(server).loader() as loader:
+        row = await loader.fetchrow(
+            "select array_agg(user_id) as users, array_agg(at) as moments, "
+            "array_agg(principal_id) as principals from usance.erasures"
+        )
+    return Erased(*(value or () for value in row.values()))
+
+
+async def _begin_epoch(server: Embedded, target: datetime | None, erased: Erased) -> None:
     database = Database(server)
     await database.prepare()
     owner = await database.owner()
     try:
+        if erased.users:
+            await owner.execute("select usance.erase_again($1, $2, $3)", *map(list, erased))
         await owner.execute(
             "insert into usance.restores select coalesce(max(epoch), 0) + 1, $1, $2, null, "
             "pg_current_xact_id()::text::bigint from usance.restores",

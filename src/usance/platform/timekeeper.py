@@ -18,6 +18,7 @@ from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.ledger.seals import seal
 from usance.platform.principals import SYSTEM
+from usance.platform.rescreening import enqueue_screening
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
@@ -27,7 +28,7 @@ POLL_SECONDS, SEAL_SECONDS, WAIT_SECONDS = 1.0, 5.0, 30.0
 """Looks at what is due, seals, and the pause after something failed."""
 TURN = 7_305_804_402_566_557
 """The advisory lock of whoever has the turn."""
-DAY_JOB = "day.end"
+DAY_JOB, RETENTION_JOB = "day.end", "retention.apply"
 
 
 async def keep_time(platform: Platform, stop: asyncio.Event) -> None:
@@ -56,6 +57,7 @@ async def look(platform: Platform, *, seals: bool) -> bool:
         if seals:
             async with platform.database.transaction(SYSTEM.principal_id) as transaction:
                 await seal(transaction, datetime.now(UTC))
+            await enqueue_screening(platform)
         await end_last_day(platform)
     return seals
 
@@ -69,9 +71,10 @@ async def end_last_day(platform: Platform) -> None:
             "select max(day) from usance.business_days where part = 'evening'"
         )
         if day is not None:
-            job = NewJob(DAY_JOB, f"{DAY_JOB}/{day}", {"day": day.isoformat()})
-            if not await transaction.fetchval(_IS_KNOWN, job.key):
-                await enqueue(transaction, [job])
+            for kind in (DAY_JOB, RETENTION_JOB):
+                job = NewJob(kind, f"{kind}/{day}", {"day": day.isoformat()})
+                if not await transaction.fetchval(_IS_KNOWN, job.key):
+                    await enqueue(transaction, [job])
 
 
 _IS_KNOWN = "select exists (select from usance.jobs where key = $1)"

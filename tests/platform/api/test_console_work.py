@@ -16,7 +16,7 @@ import pytest
 from tests.platform.api.borrowers import drawn, registered
 from tests.platform.api.served import Served
 from tests.platform.api.test_console import ATTACKS, sign_in
-from tests.platform.applicants import WATCHED
+from tests.platform.applicants import LISTED, WATCHED
 from usance.platform.console.actions import ACTIONS
 from usance.platform.console.closed_books import screen_of
 from usance.platform.console.frame import HOME, SCREENS
@@ -353,3 +353,41 @@ def test_the_dashboard_names_figures_that_there_are(served: Served) -> None:
     told = served.ask("GET", "/metrics", "").text
     assert len(wanted) >= 4
     assert all(re.search(rf"^{name} ", told, re.MULTILINE) for name in wanted), wanted
+
+
+def test_requests_about_data_are_answered_on_the_part_checks(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    person = {"name": "Dora Lim", "national_id": f"check-{user}", "phone": "+8613800000077"}
+    served.ask("PUT", f"/v1/users/{user}/person", json=person)
+    asked = {"field": "name", "value": "Dora Lin", "text": "a slip of the pen"}
+    case = served.post(f"/v1/users/{user}/corrections", asked).json()["case"]
+    enter(browser, roles["credit_lead"])
+    address = f"{HOME}/applications/checks"
+    page = browser.get(address)
+    assert case in page.text
+    assert browser.post(address, data={"key": f"{case}-nothing"}).status_code == 400
+    given = {"key": case, "correction": case, "answer": "grant", "reason": "the passport says so"}
+    assert case not in browser.post(address, data=given).text
+    told = served.get(f"/v1/users/{user}/data-requests").json()["data"]
+    assert (told[0]["state"], told[0]["answer"]) == ("granted", "the passport says so")
+
+
+def test_a_decision_that_was_asked_about_is_reviewed_with_its_reason(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    applied = {"user": user, "product": "instalment", "inputs": LISTED}
+    decision = served.post("/v1/applications", applied).json()["decision"]
+    enter(browser, roles["credit_lead"])
+    address = f"{HOME}/applications/{decision}"
+    assert 'name="answer"' not in browser.get(address).text
+    assert served.post(f"/v1/decisions/{decision}/review-request", {"text": "not me"}).is_success
+    given = {"key": hidden(browser.get(address))["key"], "answer": "approve", "line": "1,000.00"}
+    assert browser.post(address, data=given).status_code == 400  # no word for the borrower
+    given |= {"reason": "It was <b>another</b> person", "key": f"{decision}-again"}
+    assert browser.post(address, data=given).status_code == 200
+    told = served.get(f"/v1/users/{user}/data-requests").json()["data"][0]
+    assert (told["state"], told["answer"]) == ("granted", given["reason"])
+    assert served.get(f"/v1/users/{user}/lines").json()["data"][0]["limit_minor"] == 100_000

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.platform.api.served import Served, new_ref, refused
+from tests.platform.sandbox import Sandbox
+from usance.platform.live import Platform
+from usance.platform.partners import deliveries, outbound
+from usance.platform.partners.deliveries import Deliverer
 from usance.platform.partners.signatures import is_signed
 
 
@@ -149,3 +154,118 @@ NO_TARGETS = ["ftp://a.example/", "http://", "http://a b", "http://u:p@a.example
 @pytest.mark.parametrize("url", NO_TARGETS)
 def test_targets_that_are_none(served: Served, url: str) -> None:
     refused(served.post("/v1/webhooks", {"url": url}), 400, "invalid_field")
+
+
+class Trickle(ThreadingHTTPServer):
+    """A target that answers, and never ends to."""
+
+    daemon_threads = True
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            for _ in range(100):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+                time.sleep(0.05)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+
+def told_to(sandbox: Sandbox, url: str, *, allow_private: bool) -> Callable[[], tuple[str, str]]:
+    """Deliver what is due to a new webhook of the channel; the state of its only delivery."""
+
+    async def prepare(platform: Platform) -> None:
+        channel = await platform.principal("channel")
+        async with platform.database.transaction(0) as transaction:
+            mode = await transaction.fetchval("select mode from usance.installation")
+        assert mode == 0
+        await platform.do(channel, "webhook.add", {"url": url, "names": ["user.registered"]})
+        await platform.do(channel, "user.register", {"client_ref": "anna", "region": 3})
+
+    sandbox.within(prepare)
+
+    def deliver() -> tuple[str, str]:
+        async def work(platform: Platform) -> tuple[str, str]:
+            keys = platform.services.keys
+            one = Deliverer(platform.database, keys, allow_private=allow_private)
+            await one.step()
+            async with platform.database.loader() as loader:
+                await loader.execute("reset role")
+                row = await loader.fetchrow("select state, problem from usance.deliveries")
+                await loader.execute("update usance.deliveries set due_at = clock_timestamp()")
+            return str(row["state"]), str(row["problem"])
+
+        return sandbox.within(work)
+
+    return deliver
+
+
+def test_the_address_that_was_looked_at_is_the_one_that_is_called(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = Receiver(), ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    outside.told, outside.refuse = [], {}  # type: ignore[attr-defined]
+    port = outside.server_address[1]
+    servers = [outside, inside]
+    for each in servers:
+        threading.Thread(target=each.serve_forever, daemon=True).start()
+    answers = iter(["127.0.0.2", "127.0.0.1", "127.0.0.1"])
+    asked: list[str] = []
+
+    async def rebound(_self: Any, host: str, _port: int, **_: Any) -> list[Any]:
+        """A name server whose answer changes from one question to the next."""
+        asked.append(host)
+        return [(2, 1, 6, "", (next(answers), 0))]
+
+    monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", rebound)
+    monkeypatch.setattr(outbound, "is_public", lambda address: address == "127.0.0.2")
+    monkeypatch.setattr(outbound, "check_url", partial(checked, outbound.check_url))
+    deliver = told_to(sandbox, f"http://rebinds.example:{port}/hook", allow_private=False)
+    assert deliver()[0] == "delivered"
+    assert asked == ["rebinds.example"]  # once: what was looked at is what was called
+    assert len(outside.told) == 1  # type: ignore[attr-defined]
+
+    async def again(platform: Platform) -> None:
+        channel = await platform.principal("channel")
+        await platform.do(channel, "user.register", {"client_ref": "bea", "region": 3})
+
+    sandbox.within(again)
+
+    async def second(platform: Platform) -> list[str]:
+        one = Deliverer(platform.database, platform.services.keys, allow_private=False)
+        await one.step()
+        async with platform.database.loader() as loader:
+            await loader.execute("reset role")
+            rows = await loader.fetch("select problem from usance.deliveries order by event_id")
+        return [row["problem"] for row in rows]
+
+    assert "private network" in sandbox.within(second)[1]
+    assert (len(outside.told), inside.told) == (1, [])  # type: ignore[attr-defined]
+    for each in servers:
+        each.shutdown()
+        each.server_close()
+
+
+def checked(check: Callable[..., Any], url: str, *, allow_private: bool) -> Any:
+    """The check of a URL, that takes plain HTTP for the receivers of this test."""
+    assert not allow_private
+    return check(url, allow_private=True)
+
+
+def test_a_target_that_never_ends_its_answer_holds_nobody_up(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trickle = Trickle(("127.0.0.1", 0), Trickle.Handler)
+    threading.Thread(target=trickle.serve_forever, daemon=True).start()
+    monkeypatch.setattr(deliveries, "WHOLE_SECONDS", 0.5)
+    url = f"http://127.0.0.1:{trickle.server_address[1]}/"
+    state, problem = told_to(sandbox, url, allow_private=True)()
+    assert state == "waiting"
+    assert problem.startswith("TimeoutError")
+    trickle.shutdown()
+    trickle.server_close()

@@ -37,6 +37,27 @@ def pre_loan_report(report: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
+def report_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Every figure of the page as one row: its part, name, value and source."""
+    currency = report["currency"]
+    parts = {"Assessment": report["assessment"], "Suggested": report["suggested"],
+             "Capacity": report["capacity"]}  # fmt: skip
+    rows = [
+        {"part": part, "name": _title(name), "value": _value(name, value, currency), "source": ""}
+        for part, pairs in parts.items() for name, value in pairs.items()
+    ]  # fmt: skip
+    rows += [
+        {"part": _title(section), "name": _title(each["name"]), "source": _origin(each),
+         "value": str(each["means"] or _value(each["name"], each["value"], currency))}
+        for section, figures in report["sections"].items() for each in figures
+    ]  # fmt: skip
+    return rows + [
+        {"part": "Consent", "name": _text(each["purpose"]), "value": _text(each["since"]),
+         "source": _text(each["text_version"])}
+        for each in report["consents"]
+    ]  # fmt: skip
+
+
 def _title(name: str) -> str:
     plain = name.removesuffix("_minor").removesuffix("_ppm").replace("_", " ")
     return "Probability of default" if plain == "pd" else plain.capitalize()

@@ -22,6 +22,7 @@ from usance.base.ids import ALPHABET
 from usance.platform.api import (
     borrower_help,
     collections,
+    compliance,
     control,
     documents,
     events,
@@ -62,8 +63,8 @@ HEADERS = (
 GROUPS = (
     users.group, lending.group, documents.group, money.group, money_movement.group,
     borrower_help.group, collections.group, institutions.group, settlements.group,
-    guarantors.group, funding.group,
-    ledger.group, figures.group, control.group, events.group, jobs.group, sessions.group,
+    guarantors.group, funding.group, ledger.group, figures.group, compliance.group, control.group,
+    events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

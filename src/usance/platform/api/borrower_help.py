@@ -33,14 +33,15 @@ async def _user(read: Reading, call: Call) -> int:
 async def complaints(read: Reading, call: Call) -> Any:
     """Complaints of a user, with the day of the next step."""
     rows = await help_reads.complaints(
-        read.transaction, read.moment.lender, await _user(read, call)
+        read.transaction, read.moment.lender, read.moment.vault, await _user(read, call)
     )
     return page(rows, call.query, "case")
 
 
 async def hardship(read: Reading, call: Call) -> Any:
     """Requests for help of a user, with the day of their answer."""
-    rows = await help_reads.hardship_requests(read.transaction, await _user(read, call))
+    vault = read.moment.vault
+    rows = await help_reads.hardship_requests(read.transaction, vault, await _user(read, call))
     return page(rows, call.query, "case")
 
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import HTMLResponse, Response
 
-from usance.base.ids import parse_id, print_id
+from usance.base.errors import UsanceError
+from usance.base.ids import parse_id
+from usance.match.mandates.file import parse_mandates
 from usance.pages.reports.pre_loan_report import pre_loan_report as report_page
+from usance.pages.reports.pre_loan_report import report_rows
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, Offer, OfferState
+from usance.platform.api.documents import PDF
+from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Loan, Object, Page
-from usance.platform.errors import NotFound
+from usance.platform.commands.fields import read_command
+from usance.platform.errors import InvalidField, NotFound
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.institutions import funded_loans, mandate_rows
+from usance.platform.reads.letters import lender_name, report_of
+from usance.platform.reads.mandate_tester import tried
 from usance.platform.reads.pre_loan_reports import pre_loan_report
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
+from usance.service.documents.letter_values import LANGUAGES
 
 group = Group("Institutions", "institution")
 OFFER_STATES = ("open", "approved", "declined", "timed_out", "released")
@@ -42,14 +53,21 @@ async def offer(read: Reading, call: Call) -> Any:
 
 
 async def offer_page(call: Call) -> Response:
-    """The pre-loan report of an offer as a page to print."""
+    """The pre-loan report of an offer as a page to print, or as PDF if that is asked for."""
     async with call.platform.reading(call.principal) as read:
         number = parse_id(call.path["offer"], "of")
         report = await pre_loan_report(read.transaction, read.moment, number)
+        lender = lender_name(read.moment.lender)
     if not report:
         raise NotFound("there is no report", where=call.path["offer"], fix="Ask for the offer")
     shown = call.ids.shown(report) if call.ids else report
-    return HTMLResponse(report_page(shown))
+    if call.query.get("format", "html") == "html":
+        return HTMLResponse(report_page(shown))
+    language = call.query.get("language", LANGUAGES[0])
+    letter = await asyncio.to_thread(report_of, shown, report_rows(shown), lender, language)
+    headers = {"Content-Disposition": f'inline; filename="report-{call.path["offer"]}.pdf"',
+               "Document-Sha256": letter.sha256}  # fmt: skip
+    return Response(letter.pdf, 200, headers, PDF)
 
 
 async def institution_loans(read: Reading, call: Call) -> Any:
@@ -57,7 +75,7 @@ async def institution_loans(read: Reading, call: Call) -> Any:
     limit = call.query.get("limit", DEFAULT_PAGE)
     numbers = await funded_loans(read.transaction, _after(call, "ln"), limit + 1)
     known = moment_text(read.moment.at)
-    rows = [{**await read.loan(print_id("ln", each)), "known_at": known} for each in numbers]
+    rows = [{**each, "known_at": known} for each in await read.loans(numbers)]
     return cut(rows, limit, "loan")
 
 
@@ -67,6 +85,25 @@ async def mandates(read: Reading, call: Call) -> Any:
     own = who.party if who.kind is PrincipalKind.INSTITUTION else None
     return page(await mandate_rows(read.transaction, read.moment.lender, own), call.query,
                 "source", "version")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TryMandates:
+    """Mandates that are tried on past loans: what they would have taken, and what kept it."""
+
+    text: str
+
+
+async def try_mandates(call: Call) -> Response:
+    """Mandates tried on the past loans that the caller sees; nothing is proposed."""
+    given = read_command(TryMandates, call.body)
+    try:
+        parsed = parse_mandates(given.text)
+    except UsanceError as error:
+        raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
+    async with call.platform.reading(call.principal) as read:
+        rows = await tried(read.transaction, parsed)
+    return call.respond({"mandates": rows})
 
 
 def _after(call: Call, prefix: str) -> int:
@@ -79,11 +116,19 @@ def _after(call: Call, prefix: str) -> int:
 group.read("/offers", Page[Offer], offers, query={"state": one_of(*OFFER_STATES), **PAGED})
 group.read("/offers/{offer}", Offer, offer)
 group.add(
-    "GET", "/offers/{offer}/report", offer_page, Access(frozenset(group.scopes)), {200: Object},
-    "The pre-loan report of an offer as a page to print.", kind=HTMLResponse,
+    "GET", "/offers/{offer}/report", offer_page,
+    Access(frozenset(group.scopes),
+           query={"format": one_of("html", "pdf"), "language": one_of(*LANGUAGES)}),
+    {200: Object}, "The pre-loan report of an offer as a page to print, or as PDF.",
+    files=("text/html", PDF),
 )  # fmt: skip
 group.command("/offers/{offer}/answer", "offer.answer", {200: OfferState})
 group.read("/mandates", Page[Object], mandates, query=PAGED,
            scopes=("institution", "control", "operations"))  # fmt: skip
 group.command("/mandates", "mandate.put", {202: Approval})
+group.add(
+    "POST", "/mandates/try", try_mandates,
+    Access(frozenset(("institution", "control")), needs_key=True, has_body=True), {200: Object},
+    "Mandates tried on past loans; nothing is proposed.", schema_of(TryMandates),
+)  # fmt: skip
 group.read("/institution/loans", Page[Loan], institution_loans, query=PAGED)

@@ -29,6 +29,7 @@ PATH_IDS = {
     "approval": "ap", "journal": "jr", "job": "jb", "webhook": "wh", "agreement": "ag",
     "quote": "qu", "account": "ac", "event": "ev", "order": "or", "unallocated": "un",
     "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
+    "hit": "sh", "correction": "rr",
     "case": "ca", "contact": "ct", "stop": "st", "settlement": "se",
     "claim": "cl",
 }  # fmt: skip

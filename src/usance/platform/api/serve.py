@@ -19,6 +19,7 @@ import uvicorn
 import uvloop
 
 from usance.platform.api.application import application
+from usance.platform.api.connections import TimedProtocol
 from usance.platform.api.warm import warm
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
@@ -65,7 +66,7 @@ async def serve(
     """Serve in this process until told to stop."""
     app = application(opened, mode)
     config = uvicorn.Config(
-        app, loop="none", http="httptools", ws="none", lifespan="on", log_config=None,
+        app, loop="none", http=TimedProtocol, ws="none", lifespan="on", log_config=None,
         access_log=False, server_header=False, proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )  # fmt: skip

@@ -111,6 +111,23 @@ class Case(Shape):
     answer_by: str
 
 
+class DataRequest(Shape):
+    """A request about a person's data or a decision, and its answer."""
+
+    case: str
+    user: str
+    kind: str
+    field: str | None
+    decision: str | None
+    state: str
+    received_on: str
+    answer_by: str
+    answered_on: str | None
+    text: str | None
+    value: str | None
+    answer: str | None
+
+
 class Position(Shape):
     """A loan as its borrower sees it: what is left to pay, until when, at which cost."""
 

@@ -15,16 +15,16 @@ from usance.base.codes import DecisionKind
 from usance.base.errors import Problems, UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import CREATED, WAITING, Decided, Moment
+from usance.platform.commands.screening import BLOCKED, HELD, state_of
 from usance.platform.errors import InputNotYours, InvalidField, UnknownInput
 from usance.platform.lender import ProductTerms
 from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Recorded, decision_answer
 from usance.platform.reads.positions import OpenPosition, open_positions
-from usance.platform.refusals import WrongState
 from usance.platform.security.sealed_values import put_inputs
 from usance.platform.security.subject_keys import SubjectKey, subject_key
 from usance.platform.store.write_set import WriteSet
-from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
+from usance.platform.user_record import UserRecord, load_user, read_id
 
 if TYPE_CHECKING:
     import asyncpg
@@ -49,16 +49,6 @@ class Apply:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ReviewApplication:
-    """A person decides what the flow referred to people."""
-
-    decision: str
-    approve: bool
-    reasons: tuple[int, ...] = ()
-    line_minor: int | None = None
-
-
 def product_of(moment: Moment, name: str) -> ProductTerms:
     """A product of the lender."""
     if name not in moment.lender.products:
@@ -79,7 +69,8 @@ async def apply(
     made = features_made(moment, command.records)
     inputs = {**{name: value for name, value in own.items() if name not in made}, **given}
     decision = decide(moment, user, DecisionKind.APPLICATION, inputs, command.records)
-    referred = decision.answer.approved and is_referred(moment, decision)
+    is_held = (await state_of(transaction, user_id)) in (HELD, BLOCKED)
+    referred = decision.answer.approved and (is_held or is_referred(moment, decision))
     changes = WriteSet()
     code = REFERRED if referred else int(decision.answer.approved)
     key = await subject_key(transaction, moment.vault, user_id)
@@ -123,10 +114,14 @@ async def own_inputs(
         "select granted from usance.consents where user_id = $1 order by consent_id desc limit 1",
         user.user_id,
     )  # fmt: skip
+    state = await state_of(transaction, user.user_id)
     elsewhere = await transaction.fetchrow(
         "select * from usance.person_record($1, $2)", user.user_id, moment.at - timedelta(days=1)
     )
-    return known_inputs(moment, user, loans, consent, dict(elsewhere))
+    own = known_inputs(moment, user, loans, consent, dict(elsewhere))
+    if "list_hit" in own:
+        own["list_hit"] = {HELD: "watch", BLOCKED: "block"}.get(state, own["list_hit"])
+    return own
 
 
 def known_inputs(
@@ -208,52 +203,6 @@ def open_line(
         state=int(LineState.ACTIVE),
     )  # fmt: skip
     return line
-
-
-async def review(
-    transaction: asyncpg.Connection, principal: Principal, moment: Moment,
-    command: ReviewApplication,
-) -> Decided:  # fmt: skip
-    """Append the decision of a person; the first one shows it from now on."""
-    decision_id = read_id(command.decision, "de", "decision")
-    user = await load_user(transaction, owner_of(decision_id))
-    first = await transaction.fetchrow(
-        "select d.*, a.product, a.review_id from usance.decisions d "
-        "join usance.applications a using (decision_id) where d.decision_id = $1", decision_id,
-    )  # fmt: skip
-    if first is None:
-        raise not_found("de", decision_id)
-    if first["approved"] != REFERRED or first["review_id"]:
-        raise WrongState("it waits for nobody", where=command.decision,
-                         fix="Review an application that was referred")  # fmt: skip
-    known = moment.lender.decider.flow.reasons.texts
-    for code in command.reasons:
-        if code not in known:
-            raise InvalidField(f"{code} is no reason", where="body.reasons", fix="See the flow")
-    number = user.next("decisions")
-    granted = command.line_minor or first["line_minor"]
-    if granted > first["line_minor"]:
-        raise InvalidField("is more than the flow would grant", where="body.line_minor",
-                           fix=f"Give at most {first['line_minor']}")  # fmt: skip
-    if command.approve:
-        principal.check_amount("application.review", granted)
-    changes = WriteSet()
-    codes = (*command.reasons, 0, 0, 0, 0)[:4]
-    row = {name: first[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no")} | {
-        "decision_id": number, "booked_at": moment.at, "kind": int(DecisionKind.REFERRAL),
-        "approved": int(command.approve), "line_minor": granted if command.approve else 0,
-        "rate_ppm": first["rate_ppm"] if command.approve else 0, "latency_us": 0,
-        **{f"reason_{n}": code for n, code in enumerate(codes, start=1)},
-    }  # fmt: skip
-    changes.add("decisions", **row)
-    product = next(p for p in moment.lender.products.values() if p.product == first["product"])
-    line = open_line(changes, user, moment, product, row) if command.approve else None
-    for own, other in ((decision_id, number), (number, 0)):
-        changes.put("applications", decision_id=own, user_id=user.user_id,
-                    product=first["product"], line_id=line or 0, review_id=other)  # fmt: skip
-    changes.user_changes.append(user.change())
-    answer = decision_answer(moment.lender, Recorded(row, first["product"], line))
-    return Decided(answer, print_id("de", number), user.user_id, changes)
 
 
 def answer_reasons(answer: Answer) -> tuple[int, ...]:

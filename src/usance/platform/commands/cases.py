@@ -17,6 +17,12 @@ from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.plans import complaint_answer
 from usance.platform.refusals import WrongState
+from usance.platform.security.sealed_values import (
+    COMPLAINT,
+    COMPLAINT_ANSWER,
+    STOP,
+    keep_words,
+)
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
 from usance.service.collections.cases import Cases, LoanArrears, end_of_day
@@ -162,8 +168,10 @@ async def stop(
     number = user.next("records")
     changes = WriteSet(user_changes=[user.change()])
     row = {"stop_id": number, "user_id": user.user_id, "reason": command.reason,
-           "begun_at": moment.at, "ended_at": None, "text": command.text}  # fmt: skip
+           "begun_at": moment.at, "ended_at": None, "text": ""}  # fmt: skip
     changes.put("stops", **row)
+    place = STOP, number
+    await keep_words(transaction, moment.vault, user.user_id, place, command.text, changes)
     answer = {"stop": print_id("st", number), "user": command.user, "reason": command.reason,
               "stops_debits": Stop(command.reason).stops_debits}  # fmt: skip
     return Decided(answer, print_id("st", number), user.user_id, changes)
@@ -207,8 +215,10 @@ async def complain(
     except UsanceError as error:
         raise InvalidField(error.what, where="body.subject", fix=error.fix) from error
     changes = WriteSet(user_changes=[user.change()])
-    row = {**asdict(made), "user_id": user.user_id, "text": command.text}
+    row = {**asdict(made), "user_id": user.user_id, "text": ""}
     changes.put("complaints", **row)
+    place = COMPLAINT, number
+    await keep_words(transaction, moment.vault, user.user_id, place, command.text, changes)
     answer = complaint_answer(moment.lender, row)
     return Decided(answer, print_id("cp", number), user.user_id, changes)
 
@@ -233,6 +243,9 @@ async def answer_complaint(
         raise WrongState(error.what, where=command.complaint, fix=error.fix) from error
     user = await load_user(transaction, owner_of(number))
     changes = WriteSet(user_changes=[user.change()])
-    changes.put("complaints", **{**row, **asdict(told)})
+    changes.put("complaints", **{**row, **asdict(told), "answer": ""})
+    place = COMPLAINT_ANSWER, number
+    await keep_words(transaction, moment.vault, user.user_id, place, command.answer, changes)
     answer = complaint_answer(moment.lender, {**row, **asdict(told)})
-    return Decided(answer, command.complaint, user.user_id, changes, status=DONE)
+    return Decided(answer, command.complaint, user.user_id, changes, status=DONE,
+                   echoed=("answer",))  # fmt: skip

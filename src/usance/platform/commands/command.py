@@ -18,6 +18,7 @@ from usance.platform.errors import NotInstalled
 from usance.platform.lender import Lender, read_lender
 from usance.platform.principals import Principal
 from usance.platform.routing import Desk
+from usance.platform.security.screening import NoLists, ScreeningPort
 from usance.platform.store.write_set import WriteSet
 from usance.platform.vault import Vault
 
@@ -68,6 +69,8 @@ class Services:
     desk: Desk = field(default_factory=Desk)
     answers: Answers = always
     """How sources that answer at once do: a sandbox's always say yes."""
+    screening: ScreeningPort = field(default_factory=NoLists)
+    """Lists that people are compared with."""
 
     @property
     def keys(self) -> Vault:

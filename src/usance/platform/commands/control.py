@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import asyncpg
 
 APPROVAL_DAYS = 14
+TURN = "select pg_advisory_xact_lock(hashtextextended('usance.approval', $1))"
+"""Two who agree at once do so one after the other: each sees what the other did."""
 PROPOSED = {"mandate.put": "mandate.proposed"}
 """Events of proposals that have a name of their own."""
 
@@ -228,6 +230,7 @@ async def _waiting(
     if principal.kind not in (PrincipalKind.OPERATOR, PrincipalKind.SYSTEM):
         raise Forbidden("keys never approve", where=principal.name, fix="Act as a person")
     number = read_id(approval, "ap", "approval")
+    await transaction.execute(TURN, number)
     found = await transaction.fetchrow(
         "select a.*, (select count(*) from usance.principals p where p.principal_id = any(a.given) "
         "and p.kind = 'operator') as people from usance.approvals a where approval_id = $1", number,

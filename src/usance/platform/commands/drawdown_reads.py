@@ -20,6 +20,7 @@ _USERS = (
     "c.worst_days, c.held_minor, c.records, p.person_id, "
     "last.number, s.content as sealed_inputs, i.inputs, "
     "usance.subject_key(u.user_id, null) as wrapped, "
+    "usance.screening_state(u.user_id) as screening, "
     "exists (select from usance.erasures e where e.user_id = u.user_id) as is_erased, "
     "(select max(t.account_id) from usance.accounts t "
     "where t.account_id between u.user_id * 16384 and u.user_id * 16384 + 16383 "

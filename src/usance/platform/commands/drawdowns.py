@@ -41,6 +41,7 @@ from usance.platform.commands.placement import (
     subject,
 )
 from usance.platform.commands.quotes import MAX_GRADE, check_amount, line_among
+from usance.platform.commands.screening import BLOCKED, is_stopped, is_user_stopped
 from usance.platform.errors import NotFound
 from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
@@ -154,7 +155,8 @@ def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
     inputs = drawdown_inputs(moment, reads, user, line, command)
     decision = decide(moment, user, DecisionKind.DRAWDOWN, inputs, {})
     placement = _placement(moment, command, user, product, line)
-    row = placement.row
+    row, has_person = placement.row, user.row["person_id"] is not None
+    placement.is_stopped = is_stopped(moment, user.row["screening"], has_person=has_person)
     row |= {"decision_id": decision.decision_id, "account_id": account,
             "quote_id": quoted["quote_id"] if quoted else 0,
             "agreement_id": read_id(command.agreement, "ag", "agreement")
@@ -310,6 +312,8 @@ def drawdown_inputs(
     for name in ("list_hit", "device_users_30d"):
         own.pop(name, None) if name in stored else None
     given = check_inputs(moment, command.inputs)
+    if user.row["screening"] == BLOCKED:
+        given["list_hit"] = "block"
     return {name: value for name, value in {**stored, **own, **given}.items() if name in needed}
 
 
@@ -317,7 +321,7 @@ async def withdraw(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Withdraw
 ) -> Decided:
     """Give up a drawdown; what it holds is free again."""
-    placement = await load_placement(transaction, read_id(command.loan, "ln", "loan"))
+    placement = await load_placement(transaction, moment, read_id(command.loan, "ln", "loan"))
     row = placement.row
     if row["state"] == "withdrawn":
         return Decided(drawdown_answer(moment, row), command.loan, row["user_id"], is_new=False,
@@ -337,7 +341,9 @@ async def withdraw(
                    status=DONE, as_platform=True)  # fmt: skip
 
 
-async def load_placement(transaction: asyncpg.Connection, loan_id: int) -> Placement:
+async def load_placement(
+    transaction: asyncpg.Connection, moment: Moment, loan_id: int
+) -> Placement:
     """A drawdown as it was left, with its user and its request."""
     user = await _owner(transaction, loan_id)
     row = await transaction.fetchrow("select * from usance.placements where loan_id = $1", loan_id)
@@ -348,7 +354,9 @@ async def load_placement(transaction: asyncpg.Connection, loan_id: int) -> Place
     )
     found = dict(row)
     found["candidates"], found["terms"] = parse_json(row["candidates"]), parse_json(row["terms"])
-    return Placement(user, found, dict(request) if request else {})
+    placement = Placement(user, found, dict(request) if request else {})
+    placement.is_stopped = await is_user_stopped(transaction, moment, user.user_id)
+    return placement
 
 
 async def _owner(transaction: asyncpg.Connection, loan_id: int) -> UserRecord:

@@ -57,7 +57,7 @@ async def answer(
     if row["state"] != "open" or row["answer_by"] <= moment.at:
         raise OfferClosed(f"the offer is {row['state']}", where=command.offer,
                           fix="Answer offers while they are open")  # fmt: skip
-    placement = await load_placement(transaction, row["loan_id"])
+    placement = await load_placement(transaction, moment, row["loan_id"])
     await moment.services.desk.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
     complete(moment, placement)
@@ -99,7 +99,7 @@ async def expire(
         return Decided(offer_answer(row), command.offer, row["user_id"], is_new=False, status=DONE)
     if row["answer_by"] > moment.at:
         raise WrongState("it still has time", where=command.offer, fix="Wait for its answer_by")
-    placement = await load_placement(transaction, row["loan_id"])
+    placement = await load_placement(transaction, moment, row["loan_id"])
     await moment.services.desk.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
     complete(moment, placement)

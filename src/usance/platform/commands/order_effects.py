@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +47,16 @@ class Effects:
         self.changes = WriteSet()
         self.user: UserRecord | None = None
         self.placement: Placement | None = None
-        self.event = ""
+        self.event, self.is_blocked = "", False
+        self.look_at: datetime | None = None
+        """The moment to look again, where that is not the order's own."""
 
     async def open(self, transaction: asyncpg.Connection) -> None:
         """Read what the order is for."""
         if self.record.order.purpose is Purpose.PAYOUT:
-            self.placement = await load_placement(transaction, self.record.row["loan_id"])
+            self.placement = await load_placement(
+                transaction, self.moment, self.record.row["loan_id"]
+            )
             complete(self.moment, self.placement)
             self.user, self.changes = self.placement.user, self.placement.changes
         elif self.record.row["user_id"]:
@@ -69,7 +74,7 @@ class Effects:
         for moved in after.settlements[max(1, len(self.before.settlements)) :]:
             await self._keep(transaction, after, moved)
         await self._breaks(transaction, after)
-        self.record.save(self.changes, self.moment.lender, self.moment.at)
+        self.record.save(self.changes, self.moment.lender, self.moment.at, self.look_at)
         if self.placement is not None:
             self.placement.save()
         elif self.user is not None:

@@ -7,13 +7,14 @@ what a provider says, whenever and however often it says it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.platform.commands.cases import stops_debits
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.order_effects import Effects
+from usance.platform.commands.screening import BLOCKED, HELD, compare_known
 from usance.platform.errors import InvalidField
 from usance.platform.loan_record import load_loans
 from usance.platform.order_record import BY_REFERENCE, OrderRecord, load_order, load_orders
@@ -31,6 +32,8 @@ from usance.service.orders.payment_order import EventKind, OrderEvent, OrderStat
 if TYPE_CHECKING:
     import asyncpg
 
+HELD_FOR = timedelta(days=1)
+"""A held payout is looked at again after a day, or when its hit is decided."""
 EVIDENCE = ("accepted", "settled", "rejected", "returned", "not_found")
 _STEPS = {
     Step.SEND: EventKind.SENT, Step.SEND_AGAIN: EventKind.SENT_AGAIN, Step.ASK: EventKind.ASKED,
@@ -82,7 +85,9 @@ async def step(
     due = next_step(record.order, terms_of(moment.lender, record.order.provider), moment.at)
     effects = Effects(moment, record)
     await effects.open(transaction)
-    if due is Step.SEND and not await _is_wanted(transaction, moment, effects):
+    if due is Step.SEND and await _is_held(transaction, moment, effects):
+        due, effects.look_at = Step.NONE, moment.at + HELD_FOR
+    elif due is Step.SEND and not await _is_wanted(transaction, moment, effects):
         due = Step.NONE
         _add(effects, OrderEvent(EventKind.CANCELLED, moment.at, "not wanted any more"))
     elif due in _STEPS:
@@ -91,11 +96,22 @@ async def step(
     return _told(moment, effects, {"step": due.value})
 
 
+async def _is_held(transaction: asyncpg.Connection, moment: Moment, effects: Effects) -> bool:
+    """Compare whom money goes to with the lists as they are now; a confirmed hit ends the order."""
+    if effects.user is None or effects.record.order.purpose is Purpose.DEBIT:
+        return False
+    state = await compare_known(transaction, moment, effects.user, "payout", effects.changes)
+    effects.is_blocked = state == BLOCKED
+    return state == HELD
+
+
 async def _is_wanted(
     transaction: asyncpg.Connection, moment: Moment, effects: Effects
 ) -> bool:  # fmt: skip
     """Look again at the moment of sending: never above what is owed, never against a stop."""
     order = effects.record.order
+    if effects.is_blocked:
+        return False
     if effects.placement is not None:
         return bool(effects.placement.row["state"] == "approved")
     if order.purpose is not Purpose.DEBIT:

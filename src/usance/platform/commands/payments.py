@@ -17,6 +17,7 @@ from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.payments import payment_answer
 from usance.platform.refusals import AlreadyReversed, CurrencyMismatch
+from usance.platform.security.sealed_values import REVERSAL, keep_words
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 
@@ -117,7 +118,9 @@ async def reverse(
         book_facts(moment, user, loan, changes, "payment.reverse")
         after = answer_of(loan, loan.added[0], moment)
     changes.put("payment_reversals", payment_id=number, user_id=user.user_id, effective_on=on,
-                booked_at=moment.at, reason=command.reason)  # fmt: skip
+                booked_at=moment.at, reason="")  # fmt: skip
+    await keep_words(transaction, moment.vault, user.user_id, (REVERSAL, number), command.reason,
+                     changes)  # fmt: skip
     changes.user_changes.append(user.change())
     answer = {"payment": payment_answer(moment.lender, dict(row), is_reversed=True),
               "fact": after.get("fact"), "loan": after.get("loan")}  # fmt: skip

@@ -59,6 +59,8 @@ class Placement:
     """Rows of `routing` that are there already."""
     is_paid_out: bool = False
     """True from the settlement of its payout until its loan is made."""
+    is_stopped: bool = False
+    """True while its payout waits: a hit of screening is to be decided."""
 
     @property
     def loan_id(self) -> int:
@@ -187,7 +189,7 @@ def approve(moment: Moment, placement: Placement, index: int) -> None:
         splits=(Split(placement.loan_id, amount),),
     )  # fmt: skip
     look_at = None
-    if is_instant(lender, lender.payout.provider):
+    if is_instant(lender, lender.payout.provider) and not placement.is_stopped:
         record.add(OrderEvent(EventKind.SENT, moment.at, "drawdown.request"), placement.changes)
         record.add(instant_provider(moment, moment.business_date).send(record.order),
                    placement.changes)  # fmt: skip

@@ -27,6 +27,7 @@ from usance.platform.loan_record import LoanRecord, load_loan, open_loans
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.plans import hardship_answer, plan_answer
 from usance.platform.refusals import PlanNotOffered, WrongState
+from usance.platform.security.sealed_values import HARDSHIP, HARDSHIP_ANSWER, keep_words
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 from usance.service.help.plan_offers import HelpedLoan, PlanOffer, PlanRequest, offer_plan, refusals
@@ -103,11 +104,13 @@ async def ask(
     row = {
         "request_id": number, "user_id": user.user_id,
         "loan_id": loans[0].loan_id if command.loan else 0, "reason": command.reason,
-        "text": command.text, "received_on": today, "answer_by": today + timedelta(days=days),
+        "text": "", "received_on": today, "answer_by": today + timedelta(days=days),
         "plan_id": 0, "state": "open", "answer": "", "answered_on": None,
     }  # fmt: skip
     changes = WriteSet(user_changes=[user.change()])
     changes.put("hardship_requests", **row)
+    place = HARDSHIP, number
+    await keep_words(transaction, moment.vault, user.user_id, place, command.text, changes)
     rules = moment.lender.plan_rules
     possible = [each for loan in loans
                 for each in await _possible(transaction, loan, today, rules)]  # fmt: skip
@@ -154,8 +157,11 @@ async def decline_help(
     after = {**dict(row), "state": "declined", "answer": command.answer,
              "answered_on": moment.business_date}  # fmt: skip
     changes = WriteSet(user_changes=[user.change()])
-    changes.put("hardship_requests", **after)
-    return Decided(hardship_answer(after), command.request, user.user_id, changes, status=DONE)
+    changes.put("hardship_requests", **{**after, "answer": ""})
+    place = HARDSHIP_ANSWER, number
+    await keep_words(transaction, moment.vault, user.user_id, place, command.answer, changes)
+    return Decided(hardship_answer(after), command.request, user.user_id, changes, status=DONE,
+                   echoed=("answer",))  # fmt: skip
 
 
 async def offer(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.screening import compare
 from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.users import user_answer
@@ -151,12 +152,15 @@ async def set_person(
             "this person is another user of the channel", where="body.national_id",
             fix="Let them go on with the account they have",
         )  # fmt: skip
-    changes = WriteSet(user_changes=[user.change()])
+    changes = WriteSet()
     if person is None:
         person = await transaction.fetchval("select usance.next_ids('person', 1)")
         changes.put("persons", person_id=person, identity=index)
-    details = json.dumps({"name": command.name, "national_id": command.national_id,
-                          "phone": command.phone, "email": command.email})  # fmt: skip
+    known = {"name": command.name, "national_id": command.national_id,
+             "phone": command.phone, "email": command.email}  # fmt: skip
+    await compare(transaction, moment, user, known, "registration", changes)
+    changes.user_changes.append(user.change())
+    details = json.dumps(known)
     changes.put(
         "user_persons", user_id=user.user_id, person_id=person, level=1,
         channel=user.channel, details=key.seal("details", details.encode()),

@@ -9,10 +9,16 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency
 from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import ListState, listing
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
+from usance.platform.user_record import read_id
+
+_IS_ASKED = (
+    "select exists (select from usance.rights_requests where decision_id = $1 and state = 'open')"
+)
 
 
 async def show(visit: Visit) -> Response:
@@ -29,7 +35,8 @@ async def show(visit: Visit) -> Response:
         for row in rows
     ]  # fmt: skip
     return listing(visit, "applications", asked, shown, key="decision", links={
-        "decision": f"{HOME}/applications/", "user": f"{HOME}/borrowers/"})  # fmt: skip
+        "decision": f"{HOME}/applications/", "user": f"{HOME}/borrowers/"},
+        parts=parts_of(visit))  # fmt: skip
 
 
 async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
@@ -41,13 +48,15 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
             known = await trace(read.transaction, read.moment.lender, read.moment.vault, name)
             currency = read.moment.lender.currency
             again = replayed(read.moment.lender, known) if _replays(visit) else None
+            asked = await read.transaction.fetchval(_IS_ASKED, read_id(name, "de", "decision"))
     except InvalidField as failed:
         raise NotFound("there is no such decision", where=name, fix="Use the list") from failed
     title = f"{visit.texts['decision']} {name}"
-    waits = found["outcome"] == "referred" and not found["review"]
+    waits = (found["outcome"] == "referred" or asked) and not found["review"]
     return visit.page(
         "applications", "application", title, status, found=found, known=known, again=again,
         money=lambda minor: printed(minor, currency), error=error, waits=waits,
+        asked=asked,
         may_review=visit.may("application.review"), key=secrets.token_urlsafe(18),
         limit=visit.operator.principal.authority.get("application.review"),
     )  # fmt: skip
@@ -61,6 +70,8 @@ async def review(visit: Visit) -> Response:
     """Approve or decline what was referred, within one's authority."""
     given, name = await form(visit.request), visit.request.path_params["decision"]
     body: dict[str, Any] = {"decision": name, "approve": given.get("answer") == "approve"}
+    if given.get("reason", "").strip():
+        body |= {"reasons": [given["reason"]], "explanation": given["reason"]}
     try:
         if given.get("line"):
             body["line_minor"] = minor_of(given["line"], await _currency(visit))

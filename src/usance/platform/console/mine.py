@@ -31,6 +31,7 @@ from usance.platform.errors import (
     UnknownPrincipal,
 )
 from usance.platform.live import Platform
+from usance.platform.partners.messages import messages_of
 from usance.platform.principals import Principal
 from usance.platform.reads import plans as help_reads
 from usance.platform.reads.reading import Reading
@@ -153,9 +154,9 @@ async def enter(request: Request) -> Response:
             if given.get("code"):
                 opened = await access.enter_code(connection, keys, phone, given["code"], address)
                 return _let_in(request, opened)
-            is_sandbox = await connection.fetchval("select mode = 0 from usance.installation")
-            code = await access.send_code(connection, keys, phone, access.ENTER, address=address,
-                                          is_sandbox=is_sandbox)  # fmt: skip
+            message = await message_of(request, t)
+            code = await access.send_code(connection, keys, phone, access.ENTER, message,
+                                          address=address)  # fmt: skip
         except SignInFailed:
             wrong = t["my_link_over"] if given.get("token") else t["my_code_wrong"]
             return _entrance(
@@ -164,6 +165,13 @@ async def enter(request: Request) -> Response:
         except PlatformError as error:
             return _entrance(request, error.http_status, phone=phone, wrong=str(error))
     return _entrance(request, phone=phone, code=code, is_sent=True)
+
+
+async def message_of(request: Request, t: Mapping[str, str]) -> access.Message:
+    """How a code comes to a phone here."""
+    app = request.app.state
+    return access.Message(t["my_code_message"], messages_of(app.platform.home),
+                          app.mode == "sandbox")  # fmt: skip
 
 
 def _let_in(request: Request, opened: OpenedSession) -> Response:
@@ -309,7 +317,7 @@ async def _help(
     async with guest.platform.reading(guest.principal) as read:
         found, currency = await read.loan(name), read.moment.lender.currency
         number = guest.principal.user_id
-        asked = await help_reads.hardship_requests(read.transaction, number)
+        asked = await help_reads.hardship_requests(read.transaction, read.moment.vault, number)
         plans = [each for each in await help_reads.plans(read.transaction, number)
                  if each["loan"] == found["loan"]]  # fmt: skip
     return guest.page(

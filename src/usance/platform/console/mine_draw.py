@@ -15,7 +15,7 @@ from usance.base.dates import parse_moment
 from usance.base.documents import parse_json
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import MINE, form, language_of, see
-from usance.platform.console.mine import Guest, products_of
+from usance.platform.console.mine import Guest, message_of, products_of
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.letters import contract_of, lender_name, name_of, statement_of
 from usance.platform.reads.reading import Reading
@@ -85,7 +85,9 @@ async def choose(guest: Guest) -> Response:
     return see(f"{MINE}/offers/{made['quote']}")
 
 
-async def offer(guest: Guest, wrong: str = "", status: int = 200, code: str = "") -> Response:
+async def offer(
+    guest: Guest, wrong: str = "", status: int = 200, code: str = "", *, is_sent: bool = False
+) -> Response:
     """An offer with its true annual cost and every fee, before anything is agreed."""
     async with guest.platform.reading(guest.principal) as read:
         quote, letter = await _contract(guest, read)
@@ -94,7 +96,8 @@ async def offer(guest: Guest, wrong: str = "", status: int = 200, code: str = ""
         is_over = parse_moment(quote["valid_until"]) < moment.at
     return guest.page(
         "offer", guest.texts["my_offer"], status, quote=quote, sha256=letter.sha256, wrong=wrong,
-        shown_at=moment_text(moment.at), needs_code=needs_code, code=code, is_over=is_over,
+        shown_at=moment_text(moment.at), needs_code=needs_code, code=code, is_sent=is_sent,
+        is_over=is_over,
         money=lambda minor: printed(minor, moment.lender.currency),
     )  # fmt: skip
 
@@ -116,10 +119,13 @@ async def accept(guest: Guest) -> Response:
         now = read.moment.at
     vault = guest.platform.services.keys
     if given.get("step") == "code" and phone is not None:
-        pool = await guest.platform.database.pool()
-        async with pool.acquire() as connection:
-            code = await access.step_up_code(connection, vault, phone, access.DRAW, guest.address)
-        return await offer(guest, code=code)
+        message = await message_of(guest.request, guest.texts)
+        async with guest.platform.reading(guest.principal) as read:
+            code = await access.step_up_code(
+                read.transaction, vault, guest.principal.user_id, access.DRAW, message,
+                guest.address,
+            )  # fmt: skip
+        return await offer(guest, code=code, is_sent=True)
     if given.get("read") != "1" or given.get("sha256") != letter.sha256:
         return await offer(guest, guest.texts["my_read_first"], 400)
     if phone is not None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from usance.books.periods import parse_close_period
 from usance.platform.commands.periods import CLOSE_JOB
+from usance.platform.commands.retention import ApplyRetention
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
 from usance.platform.deal_dates import DEAL_JOB, pay_dates
 from usance.platform.errors import NotInstalled
-from usance.platform.jobs.worker import JobKind, Work
+from usance.platform.jobs.worker import Handler, JobKind, Work
 from usance.platform.partners.provider_files import JOB as FILE_JOB
 from usance.platform.partners.provider_files import read_file
 from usance.platform.principals import SYSTEM
+from usance.platform.rescreening import SCREEN_JOB, screen_all
 from usance.platform.security.sandbox_access import FILE
-from usance.platform.timekeeper import DAY_JOB
+from usance.platform.timekeeper import DAY_JOB, RETENTION_JOB
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
@@ -80,6 +83,15 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         """Every payment date of a deal that has come is paid, one after the other."""
         return {"periods": await pay_dates(platform, work.job.payload["deal"])}
 
-    handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
-                FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day}  # fmt: skip
+    handlers: dict[str, Handler] = {
+        SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
+        FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day,
+        SCREEN_JOB: partial(screen_all, platform), RETENTION_JOB: partial(_retain, platform),
+    }  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}
+
+
+async def _retain(platform: Platform, work: Work) -> Mapping[str, Any]:
+    """Rows that retention no longer allows are deleted."""
+    command = ApplyRetention(date.fromisoformat(work.job.payload["day"]))
+    return (await platform.do(SYSTEM, command)).answer

@@ -24,7 +24,8 @@ from usance.platform.vault import Vault
 
 log = logging.getLogger("usance.webhooks")
 MAX_TAKEN, MAX_AT_ONCE = 400, 32
-IDLE_SECONDS, TIMEOUT_SECONDS = 0.2, 10.0
+IDLE_SECONDS, TIMEOUT_SECONDS, WHOLE_SECONDS = 0.2, 10.0, 20.0
+"""Pause of an empty look, the longest silence of a target, and the whole time that it has."""
 MAX_ANSWER = 1 << 16
 LEASE = timedelta(seconds=60)
 FIRST_WAIT, MAX_WAIT, GIVES_UP = timedelta(seconds=5), timedelta(hours=6), timedelta(days=3)
@@ -103,11 +104,11 @@ class Deliverer:
     async def _deliver(self, row: Any) -> Tried:
         status: int | None = None
         try:
-            async with self._gate:
+            async with self._gate, asyncio.timeout(WHOLE_SECONDS):
                 target = await resolve(row["url"], allow_private=self.allow_private)
                 status = await self._post(target, row)
             problem = "" if 200 <= status < 300 else f"answered with {status}"
-        except (PlatformError, httpx.HTTPError, httpx.InvalidURL) as error:
+        except (PlatformError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             problem = f"{type(error).__name__}: {error}"
         if not problem:
             return Tried(row["webhook_id"], row["event_id"], "delivered", status, "", timedelta())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -194,6 +194,19 @@ _PLANS = {
         "re_ageing": "逾期金额并入新的分期",
     },
 }  # fmt: skip
+
+
+def report_of(
+    report: Mapping[str, Any], rows: Sequence[Mapping[str, str]], lender: str, language: str
+) -> Letter:
+    """The pre-loan report of an offer, every figure in a row."""
+    values: dict[str, Any] = {
+        "lender": lender, "borrower": report["user"], "decision": report["decision"],
+        "made_at": report["made_at"],
+        "warnings": "; ".join(str(each) for each in report["warnings"]) or "–",
+        "reasons": "; ".join(str(each["text"]) for each in report["reasons"]) or "–",
+    }  # fmt: skip
+    return write_letter(DocumentKind.PRE_LOAN_REPORT, language, values, {"figures": rows})
 
 
 def statement_of(

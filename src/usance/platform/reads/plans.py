@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 from usance.base.ids import print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.shapes import day_text
+from usance.platform.security.sealed_values import (
+    COMPLAINT,
+    COMPLAINT_ANSWER,
+    HARDSHIP_ANSWER,
+    texts_of,
+)
+from usance.platform.vault import Vault
 from usance.service.help.complaints import Complaint, ComplaintDeadlines, due_on
 
 if TYPE_CHECKING:
@@ -45,12 +52,19 @@ def _read(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-async def hardship_requests(transaction: asyncpg.Connection, user_id: int) -> list[dict[str, Any]]:
+async def hardship_requests(
+    transaction: asyncpg.Connection, vault: Vault, user_id: int
+) -> list[dict[str, Any]]:
     """Requests for help of a user, in their order."""
     rows = await transaction.fetch(
         "select * from usance.hardship_requests where user_id = $1 order by request_id", user_id
     )
-    return [hardship_answer(row) for row in rows]
+    words = await texts_of(transaction, vault, user_id, HARDSHIP_ANSWER)
+    return [
+        hardship_answer({**row, "answer": words.get((HARDSHIP_ANSWER, row["request_id"]))
+                         or row["answer"]})
+        for row in rows
+    ]  # fmt: skip
 
 
 async def plans(transaction: asyncpg.Connection, user_id: int) -> list[dict[str, Any]]:
@@ -62,13 +76,20 @@ async def plans(transaction: asyncpg.Connection, user_id: int) -> list[dict[str,
 
 
 async def complaints(
-    transaction: asyncpg.Connection, lender: Lender, user_id: int
+    transaction: asyncpg.Connection, lender: Lender, vault: Vault, user_id: int
 ) -> list[dict[str, Any]]:
     """Complaints of a user, in their order."""
     rows = await transaction.fetch(
         "select * from usance.complaints where user_id = $1 order by complaint_id", user_id
     )
-    return [complaint_answer(lender, row) for row in rows]
+    words = await texts_of(transaction, vault, user_id, COMPLAINT, COMPLAINT_ANSWER)
+    found = []
+    for row in rows:
+        number = row["complaint_id"]
+        answer = words.get((COMPLAINT_ANSWER, number)) or row["answer"]
+        told = complaint_answer(lender, {**row, "answer": answer})
+        found.append({**told, "text": words.get((COMPLAINT, number)) or row["text"] or None})
+    return found
 
 
 def complaint_answer(lender: Lender, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Basis, parse
-from usance.base.ids import print_id
 from usance.loan.facts import END_OF_TIME
 from usance.platform.commands.command import Moment
 from usance.platform.errors import NotFound
-from usance.platform.loan_record import LoanRecord, load_loan
+from usance.platform.loan_record import LoanRecord, load_loan, load_loans
 from usance.platform.principals import Principal
 from usance.platform.reads import (
     control,
@@ -150,7 +150,16 @@ class Reading:
             "select loan_id from usance.loan_states "
             "where loan_id between $1 * 16384 and $1 * 16384 + 16383 order by 1", number,
         )  # fmt: skip
-        return [await self.loan(print_id("ln", row["loan_id"])) for row in rows]
+        return await self.loans([row["loan_id"] for row in rows])
+
+    async def loans(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Loans by their numbers as of now, read together."""
+        found = {each.loan_id: each for each in await load_loans(self.transaction, numbers)}
+        lender = self.moment.lender
+        return [
+            loans.loan_answer(found[number], lender, *self._times(found[number], None, None))
+            for number in numbers
+        ]
 
     async def payment(self, payment: str) -> dict[str, Any]:
         """One payment."""

@@ -13,6 +13,7 @@ from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.principals import Principal
 from usance.platform.security.keys import create_key, principal_of_party
+from usance.platform.security.sealed_values import REVEAL, put_text
 from usance.platform.security.sessions import create_operator
 from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
@@ -170,5 +171,8 @@ async def reveal(
     key = await subject_key(transaction, moment.vault, user.user_id, make=False)
     details = json.loads(key.open("details", kept))
     answer = {"user": command.user, "field": command.field}
-    return Decided(answer, command.user, user.user_id, status=DONE,
+    changes = WriteSet()
+    put_text(key, REVEAL, user.next("records"), f"{command.field}: {command.reason}", changes)
+    changes.user_changes.append(user.change())
+    return Decided(answer, command.user, user.user_id, changes, status=DONE,
                    once={"value": details[command.field]})  # fmt: skip

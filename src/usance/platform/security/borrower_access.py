@@ -7,20 +7,23 @@ Nobody learns from an answer, or from its time, if a phone belongs to anybody.
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from usance.platform.commands.command import Decided, Moment
-from usance.platform.errors import SignInFailed, UnknownPrincipal
+from usance.platform.errors import NotFound, SignInFailed, UnknownPrincipal
+from usance.platform.partners.messages import MessagePort, send_soon
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import NoMessages, TooManyCodes
 from usance.platform.security.keys import SESSION_PREFIX, hash_of
 from usance.platform.security.phones import phone_index
 from usance.platform.security.sessions import LASTS, OpenedSession
+from usance.platform.security.subject_keys import key_of
 from usance.platform.user_record import load_user, read_id
 from usance.platform.vault import Vault
 
@@ -68,17 +71,40 @@ async def open_link(connection: asyncpg.Connection, token: str, address: str = "
 
 
 async def send_code(
-    connection: asyncpg.Connection, vault: Vault, phone: str, purpose: str, *, address: str = "",
-    is_sandbox: bool,
+    connection: asyncpg.Connection, vault: Vault, phone: str, purpose: str, message: Message, *,
+    address: str = "",
 ) -> str:  # fmt: skip
-    """Send a code to a phone; a sandbox sends none, and tells it to whoever asked.
+    """Send a code to a phone; a sandbox sends none, and gives it back to be told.
 
-    A lender that is live needs somebody who carries messages, and none is connected.
+    A lender that is live needs somebody who carries messages; phones that nobody has get none.
     """
-    if not is_sandbox:
-        raise NoMessages("nobody carries messages", where="phone",
-                         fix="Come in by the link of your app")  # fmt: skip
-    return await step_up_code(connection, vault, phone_index(vault, phone), purpose, address)
+    message.check()
+    index = phone_index(vault, phone)
+    code = await _new_code(connection, vault, index, purpose, address)
+    if await connection.fetchval("select usance.is_known_phone($1)", index):
+        message.carry(phone, code)
+    return code if message.is_sandbox else ""
+
+
+@dataclass(frozen=True)
+class Message:
+    """How a code comes to a phone: the words it stands in, and who carries them."""
+
+    text: str
+    """Words with `{code}` in them."""
+    port: MessagePort | None = None
+    is_sandbox: bool = False
+
+    def check(self) -> None:
+        """Refuse where nobody carries messages."""
+        if self.port is None and not self.is_sandbox:
+            raise NoMessages("nobody carries messages", where="phone",
+                             fix="Come in by the link of your app")  # fmt: skip
+
+    def carry(self, phone: str, code: str) -> None:
+        """Hand a code over, where messages are carried."""
+        if self.port is not None:
+            send_soon(self.port, phone, self.text.format(code=code), datetime.now(UTC))
 
 
 async def enter_code(
@@ -105,17 +131,21 @@ async def phone_of(connection: asyncpg.Connection, user_id: int) -> bytes | None
 
 
 async def step_up_code(
-    connection: asyncpg.Connection, vault: Vault, phone: bytes, purpose: str, address: str
-) -> str:
+    connection: asyncpg.Connection, vault: Vault, user_id: int, purpose: str, message: Message,
+    address: str,
+) -> str:  # fmt: skip
     """Send a code to the known phone of somebody who is in already, for one purpose."""
-    code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
-    is_noted = await connection.fetchval(
-        "select usance.add_code($1, $2, $3, $4, $5)",
-        phone, purpose, _code_hash(vault, phone, purpose, code), address, CODE_LASTS,
+    message.check()
+    row = await connection.fetchrow(
+        "select phone, details, usance.subject_key(user_id, null) as wrapped "
+        "from usance.user_persons where user_id = $1", user_id,
     )  # fmt: skip
-    if not is_noted:
-        raise TooManyCodes("too many codes were asked for", where="phone", fix="Try in an hour")
-    return code
+    if row is None or row["wrapped"] is None or row["phone"] is None:
+        raise NotFound("no phone is known", where="user", fix="Set the person first")
+    code = await _new_code(connection, vault, row["phone"], purpose, address)
+    known = json.loads(key_of(vault, user_id, row["wrapped"]).open("details", row["details"]))
+    message.carry(known["phone"], code)
+    return code if message.is_sandbox else ""
 
 
 async def step_up(
@@ -141,6 +171,20 @@ async def owner_of_borrower_session(
     principal = Principal(row["principal_id"], row["name"], PrincipalKind.BORROWER, 0,
                           row["user_id"], SCOPE)  # fmt: skip
     return principal, row["session_id"]
+
+
+async def _new_code(
+    connection: asyncpg.Connection, vault: Vault, phone: bytes, purpose: str, address: str
+) -> str:
+    """A code that is noted for a phone, unless too many were asked for."""
+    code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
+    is_noted = await connection.fetchval(
+        "select usance.add_code($1, $2, $3, $4, $5)",
+        phone, purpose, _code_hash(vault, phone, purpose, code), address, CODE_LASTS,
+    )  # fmt: skip
+    if not is_noted:
+        raise TooManyCodes("too many codes were asked for", where="phone", fix="Try in an hour")
+    return code
 
 
 def _code_hash(vault: Vault, phone: bytes, purpose: str, code: str) -> bytes:

@@ -10,13 +10,21 @@ from __future__ import annotations
 import secrets
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from usance.platform.security.subject_keys import SubjectKey, key_of
 from usance.platform.store.write_set import WriteSet
 from usance.platform.vault import KEY_BYTES, Vault
 
+if TYPE_CHECKING:
+    import asyncpg
+
 CLIENT_REF, INPUTS = "client_ref", "inputs"
+COMPLAINT, COMPLAINT_ANSWER = "complaint", "complaint_answer"
+HARDSHIP, HARDSHIP_ANSWER = "hardship", "hardship_answer"
+STOP, HIT, REVIEW, REVEAL = "stop", "hit", "review", "reveal"
+RIGHT, RIGHT_ANSWER, REVERSAL = "right", "right_answer", "reversal"
+"""Kinds of words that somebody wrote about a user; each is numbered as its record."""
 
 
 def new_key(vault: Vault, user_id: int, changes: WriteSet) -> SubjectKey:
@@ -65,6 +73,54 @@ def inputs_of(vault: Vault, user_id: int, row: Mapping[str, Any]) -> Sequence[fl
         return plain
     key = key_of(vault, user_id, row["wrapped"])
     return unpack_inputs(key.open(f"{INPUTS}/{row['number']}", row["sealed_inputs"]))
+
+
+def put_text(key: SubjectKey, kind: str, number: int, words: str, changes: WriteSet) -> None:
+    """Keep words about a user, where there are any."""
+    if words:
+        content = key.seal(f"{kind}/{number}", words.encode())
+        changes.put("sealed", user_id=key.subject, kind=kind, number=number, content=content)
+
+
+async def keep_words(
+    transaction: asyncpg.Connection, vault: Vault, user_id: int, place: tuple[str, int],
+    words: str, changes: WriteSet,
+) -> None:  # fmt: skip
+    """Keep words about a user by their kind and number; of an erased one none are kept."""
+    if words:
+        fresh = vault.seal(user_id, "key", secrets.token_bytes(KEY_BYTES))
+        wrapped = await transaction.fetchval("select usance.subject_key($1, $2)", user_id, fresh)
+        if wrapped is not None:
+            put_text(key_of(vault, user_id, wrapped), *place, words, changes)
+
+
+def text_of(
+    vault: Vault, user_id: int, kind: str, number: int, row: Mapping[str, Any]
+) -> str | None:
+    """Words about a user, from a row with `content` and `wrapped`; none once they are erased."""
+    if row["content"] is None or row["wrapped"] is None:
+        return None
+    key = key_of(vault, user_id, row["wrapped"])
+    return key.open(f"{kind}/{number}", row["content"]).decode()
+
+
+async def texts_of(
+    transaction: asyncpg.Connection, vault: Vault, user_id: int, *kinds: str
+) -> dict[tuple[str, int], str]:
+    """Words of some kinds about a user, by kind and number; none once they are erased."""
+    wrapped = await transaction.fetchval("select usance.subject_key($1, null)", user_id)
+    if wrapped is None:
+        return {}
+    key = key_of(vault, user_id, wrapped)
+    rows = await transaction.fetch(
+        "select kind, number, content from usance.sealed where user_id = $1 and kind = any($2)",
+        user_id, list(kinds),
+    )  # fmt: skip
+    return {
+        (row["kind"], row["number"]):
+            key.open(f"{row['kind']}/{row['number']}", row["content"]).decode()
+        for row in rows
+    }  # fmt: skip
 
 
 def pack_inputs(inputs: Sequence[float]) -> bytes:

@@ -78,17 +78,14 @@ async def sign_in(
 ) -> OpenedSession:  # fmt: skip
     """Open a session; whatever was wrong, the answer and its time are the same."""
     row = await connection.fetchrow(
-        "select o.*, o.locked_until > clock_timestamp() as is_locked "
-        "from usance.operator_of($1) o", email.strip().lower(),
-    )  # fmt: skip
-    known = row is not None and row["principal_id"] is not None
-    stored = row["password"] if known else nobodys()
-    is_correct = await asyncio.to_thread(is_right, stored, password)
-    if not known or row["is_locked"]:
-        raise _failed()
+        "select o.* from usance.operator_of($1) o", email.strip().lower()
+    )
+    number = -1 if row is None or row["principal_id"] is None else row["principal_id"]
+    may_try = await connection.fetchval("select usance.begin_sign_in($1)", number)
+    stored = row["password"] if may_try else nobodys()
+    is_correct = await asyncio.to_thread(is_right, stored, password) and may_try
     step = _totp_step(vault, row, totp) if is_correct else None
     if not is_correct or (row["totp"] is not None and step is None):
-        await connection.execute("select usance.note_failure($1)", row["principal_id"])
         raise _failed()
     token = SESSION_PREFIX + secrets.token_urlsafe(32)
     opened = await connection.fetchrow(

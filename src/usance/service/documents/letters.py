@@ -66,6 +66,7 @@ class DocumentKind(Enum):
     ANNUAL_STATEMENT = "annual_statement"
     CLAIM_LETTER = "claim_letter"
     PLAN_LETTER = "plan_letter"
+    PRE_LOAN_REPORT = "pre_loan_report"
 
 
 class Letter(NamedTuple):
