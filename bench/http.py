@@ -314,5 +314,6 @@ async def _webhooks(report: Report, platform: Platform) -> None:
     while told[0] < COUNT:
         await deliverer.step()
     seconds = time.perf_counter() - begun
+    await deliverer.close()
     report.at_least("webhooks to a receiver of this machine", told[0] / seconds, 1_000, "/s")
     receiver.close()

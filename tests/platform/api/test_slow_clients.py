@@ -20,9 +20,9 @@ HALF_HEAD = b"POST /v1/users HTTP/1.1\r\nHost: lender\r\nX-Slow: "
 class Slow:
     """Connections that say a part of what they promised, and then nothing."""
 
-    def __init__(self, served: Served, said: bytes) -> None:
+    def __init__(self, served: Served, said: bytes, count: int = COUNT) -> None:
         url = httpx.URL(served.url)
-        self.sockets = [socket.create_connection((url.host, url.port or 80)) for _ in range(COUNT)]
+        self.sockets = [socket.create_connection((url.host, url.port or 80)) for _ in range(count)]
         for each in self.sockets:
             each.sendall(said)
 
@@ -61,6 +61,8 @@ def test_others_are_served_and_slow_ones_are_sent_away(served: Served, half_open
         each.settimeout(BODY_SECONDS * 3)
         told = each.recv(4_000)
         assert b"400" in told.partition(b"\r\n")[0]
+        while b"body_incomplete" not in told and (more := each.recv(4_000)):
+            told += more
         assert b"body_incomplete" in told
     again = served.post("/v1/users", {"client_ref": new_ref(), "region": 3}, key="slow")
     assert again.status_code == 201  # the key of what never came is free
@@ -71,8 +73,8 @@ def test_others_are_served_and_slow_ones_are_sent_away(served: Served, half_open
 def test_a_client_that_reads_nothing_stops_nobody(served: Served) -> None:
     ask = (f"GET /v1/openapi.json HTTP/1.1\r\nHost: lender\r\n"
            f"Authorization: Bearer {served.keys['channel']}\r\n\r\n")  # fmt: skip
-    deaf = Slow(served, ask.encode() * 20)
-    for _ in range(20):
+    deaf = Slow(served, ask.encode() * 5, 4)  # each answer is longer than what a socket holds
+    for _ in range(10):
         assert served.get("/v1/clock").status_code == 200
     deaf.close()
 

@@ -119,6 +119,8 @@ def test_foreign_and_unknown_ids_are_answered_by_the_same_statements(
             foreign = known.get(prefix, print_id(prefix, (1 << 14) + 1))
             unknown = print_id(prefix, 999 if prefix == "us" else (999 << 14) + 1)
             body: Any = {} if method in ("POST", "PUT") else None
+            warm = print_id(prefix, 998 if prefix == "us" else (998 << 14) + 1)
+            await api.ask(method, path.replace(f"{{{name}}}", warm), "channel", body)
             ended = []
             for each in (foreign, unknown):
                 answer, told = await api.ask(

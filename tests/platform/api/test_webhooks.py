@@ -194,6 +194,7 @@ def told_to(sandbox: Sandbox, url: str, *, allow_private: bool) -> Callable[[], 
             keys = platform.services.keys
             one = Deliverer(platform.database, keys, allow_private=allow_private)
             await one.step()
+            await one.close()
             async with platform.database.loader() as loader:
                 await loader.execute("reset role")
                 row = await loader.fetchrow("select state, problem from usance.deliveries")
@@ -239,6 +240,7 @@ def test_the_address_that_was_looked_at_is_the_one_that_is_called(
     async def second(platform: Platform) -> list[str]:
         one = Deliverer(platform.database, platform.services.keys, allow_private=False)
         await one.step()
+        await one.close()
         async with platform.database.loader() as loader:
             await loader.execute("reset role")
             rows = await loader.fetch("select problem from usance.deliveries order by event_id")

@@ -79,6 +79,10 @@ class Deliverer:
                     await asyncio.wait_for(stop.wait(), IDLE_SECONDS)
                 except TimeoutError:
                     continue
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
         await self._http.aclose()
 
     async def step(self) -> int:
