@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from usance.platform.store.backup import BaseBackup, restore
+from usance.platform.store.backup import BaseBackup, base_for, check_base, restore
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
@@ -29,7 +29,10 @@ ASK_BACK = timedelta(days=2)
 
 def restore_home(backup: Path, server: Embedded, target: datetime | None = None) -> BaseBackup:
     """Restore a lender into the empty home of a server, paused and in a new epoch."""
-    erased = _erased(backup, server) if target is not None else Erased()
+    erased = Erased()
+    if target is not None:
+        check_base(base_for(backup, target).folder)
+        erased = _erased(backup, server)
     base = restore(backup, server, target)
     with server:
         asyncio.run(_begin_epoch(server, target, erased))

@@ -156,7 +156,7 @@ def restore(folder: Path, server: Embedded, target: datetime | None = None) -> B
 
     The server is left stopped, with a password of its own and its transactions numbered on.
     """
-    base = _base_for(folder, target)
+    base = base_for(folder, target)
     check_base(base.folder)
     if server.data.exists():
         raise BackupError(
@@ -210,7 +210,8 @@ def _next(server: Embedded) -> int:
     return (reached + EPOCH_TRANSACTIONS) // PAGE_TRANSACTIONS * PAGE_TRANSACTIONS
 
 
-def _base_for(folder: Path, target: datetime | None) -> BaseBackup:
+def base_for(folder: Path, target: datetime | None) -> BaseBackup:
+    """The base backup that a moment, or the end of the log, is restored from."""
     found = [each for each in bases(folder) if target is None or each.taken_at <= target]
     if not found:
         moment = "" if target is None else f" from before {target.isoformat()}"
