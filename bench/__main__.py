@@ -8,6 +8,7 @@ from collections.abc import Callable
 from bench import (
     assess,
     books,
+    collections,
     console,
     decide,
     disclose,
@@ -35,6 +36,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "match": match.run,
     "small_books": small_books.small_books,
     "service": service.run,
+    "collections": collections.run,
     "fund": fund.run,
     "disclose": disclose.run,
     "assess": assess.run,

@@ -65,7 +65,7 @@ ROOMS = {
         "Files of banks and providers, reconciliation and settlement.",
     ),
     "collect": (
-        "usance.service.collections.commands",
+        "usance.service.collections.commands usance.platform.terminal.c_scores",
         "Cases, strategies, allocation and results of collections.",
     ),
     "match": ("usance.match.commands", "Match loans with funding sources."),

@@ -12,6 +12,7 @@ import pytest
 
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
+from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.errors import InputError
 from usance.base.rates import PPM
 from usance.cli import main
@@ -20,10 +21,12 @@ from usance.loan.visible_facts import term_columns
 from usance.twin.calibrate.expected_book import SEARCHED, SELECTED, ExpectedBook, Fitted
 from usance.twin.calibrate.search import Fit, fit_scenario, fitted_values, least_squares, place_of
 from usance.twin.calibrate.targets import read_targets, targets_of
+from usance.twin.month.collection_effect import effect_of
 from usance.twin.month.opening_shard import open_shard
 from usance.twin.run.run_context import RunContext
+from usance.world.debtors import ChannelOutage
 from usance.world.scenario.file import PACKAGED, read_scenario
-from usance.world.scenario.scenario import Behaviour, Scenario
+from usance.world.scenario.scenario import Behaviour, Collections, Scenario
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +179,43 @@ def test_day_one_and_collection_are_what_they_are_set_to(scenario: Scenario) -> 
     month = months[650]
     assert month.overdue / month.due == pytest.approx(0.05 / 0.9 * (1 - 15 * SELECTED))
     assert month.collected / month.overdue == pytest.approx(0.8)
+
+
+def test_an_outage_of_collections_is_in_the_expected_book(scenario: Scenario) -> None:
+    """What operations do to a month's behaviour, they do to its expectation."""
+    calm = quiet(scenario)
+    days = to_day(first_of_month(650)), to_day(last_of_month(650))
+    outages = tuple(ChannelOutage(each, *days, is_rerouted=False) for each in ("voice", "ai_voice"))
+    down = replace(calm, collections=Collections(outages=outages))
+    effect = effect_of(down, 650)
+    assert effect.collected30_ppm < PPM
+    fitted = Fitted.of(calm.behaviour)
+    before, after = (ExpectedBook(each, {}).months(fitted) for each in (calm, down))
+    assert after[648] == before[648]
+    for months, factor in ((before, 1.0), (after, effect.collected30_ppm / PPM)):
+        month = months[650]
+        wanted = fitted.collected30 * factor
+        assert month.collected / month.overdue == pytest.approx(wanted, rel=1e-6)
+    assert after[651].behind[1] > before[651].behind[1]
+
+
+@pytest.mark.nightly
+def test_a_fit_with_an_outage_collects_more_by_itself(scenario: Scenario, fits: list[Fit]) -> None:
+    """The figures are the same, so what an outage took must have been there before it."""
+    days = to_day(first_of_month(648)), to_day(last_of_month(653))
+    down = replace(
+        scenario, collections=Collections(outages=(ChannelOutage("voice", *days, False),))
+    )
+    found = fit_scenario(down, read_targets(targets_of("2024"), down))
+    assert found.fitted.collected30 > fits[0].fitted.collected30
+    behaviour = replace(
+        scenario.behaviour, late_ppm=round(found.fitted.late * PPM),
+        collected30_ppm=round(found.fitted.collected30 * PPM),
+        prepay_ppm=round(found.fitted.prepay * PPM),
+        cure_ppm=tuple(round(each * PPM) for each in found.fitted.cure),
+    )  # fmt: skip
+    again = fit_scenario(replace(down, behaviour=behaviour), read_targets(targets_of("2024"), down))
+    assert again.fitted == found.fitted
 
 
 def test_the_opening_book_has_the_balance_that_is_stated() -> None:

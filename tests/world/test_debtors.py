@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
 
+from usance.base.dates import first_of_month, to_day
 from usance.base.errors import UsanceError
 from usance.base.rates import PPM
+from usance.service.collections.experiment import uplift
 from usance.service.collections.strategy_file import parse_strategy, shipped_text
 from usance.twin.month.collection_effect import check_collections, effect_of, plan_of
 from usance.twin.run.options import named_scenario
+from usance.world.behaviour import payments
+from usance.world.behaviour_kernel import SETTLES, STEP
 from usance.world.debtors import (
     EFFECT,
     FATIGUE,
@@ -69,7 +75,46 @@ def with_collections(**given: object) -> Scenario:
 def test_the_shipped_strategy_with_all_that_it_needs_changes_nothing() -> None:
     same = with_collections(strategy=shipped_text(), minutes=(("m1", 480),))
     for month in (640, NOVEMBER, 651):
-        assert effect_of(same, month) == NO_EFFECT == effect_of(CALM, month)
+        assert effect_of(CALM, month) == NO_EFFECT
+        told = effect_of(same, month)
+        assert told[:3] == (PPM, PPM, (PPM,) * 5)
+        # Borrowers are drawn into arms, which differ, and are on average what they all were.
+        assert told.arms is not None
+        assert told.arms.shares_ppm == (900_000, 100_000)
+        champion, challenger = told.arms.collected30_ppm
+        assert champion < PPM < challenger
+        assert (9 * champion + challenger) / 10 == pytest.approx(PPM, abs=2)
+
+
+def test_borrowers_are_drawn_into_arms_and_the_uplift_is_read_off_them() -> None:
+    """Late dues of a month, borrower by borrower: the interval holds what was planted."""
+    text = shipped_text().replace("share: 90%", "share: 60%").replace("share: 10%", "share: 40%")
+    text = text.replace("early_call, stage: ai_voice,", "early_call, stage: [ai_voice, in_house],")
+    behaviour = replace(CALM.behaviour, late_ppm=300_000, collected30_ppm=600_000,
+                        season_ppm=(PPM,) * 12, early_ppm=0)  # fmt: skip
+    calm = replace(CALM, behaviour=behaviour)
+    scenario = replace(calm, collections=Collections(strategy=text))
+    arms = effect_of(scenario, 648).arms
+    assert arms is not None
+    users = np.arange(1, 200_001)
+    same, due = np.ones(len(users), np.int64), to_day(first_of_month(648))
+    paid = payments(
+        scenario, 648, (users << 14) + 1, same * PPM, same * due, same * due, same * 0,
+        effect=partial(effect_of, scenario),
+    )[0]  # fmt: skip
+    day, meant = np.divmod(paid, STEP)
+    late = (meant != SETTLES) & (day != due)
+    arm = parse_strategy(text, "mine").arm_column(users)
+    found = uplift(paid[late & (arm == 0)] > 0, paid[late & (arm == 1)] > 0)
+    champion, challenger = (0.6 * each / PPM for each in arms.collected30_ppm)
+    assert challenger - champion > 0.02
+    assert found.is_better
+    assert found.low < challenger - champion < found.high
+    assert found.champion == pytest.approx(champion, abs=0.01)
+    # With arms that are alike nobody is treated otherwise.
+    plain = payments(scenario, 648, (users << 14) + 1, same * PPM, same * due, same * due, same * 0)
+    alike = payments(calm, 648, (users << 14) + 1, same * PPM, same * due, same * due, same * 0)
+    assert (plain == alike).all()
 
 
 def outage(first: int = FIRST, last: int = LAST, *, rerouted: bool = False) -> Scenario:

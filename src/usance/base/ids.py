@@ -56,6 +56,7 @@ PREFIXES = {
     "ha": "hardship request",
     "sh": "screening hit",
     "rr": "request about data or a decision",
+    "dr": "draft",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FIRST_HOUR, LAST_HOUR = time(8), time(22)
 """The window that the database holds, whatever a country's parameters say beyond it."""
+MAX_CALLS = 3
+"""Places of a person's day that the database has."""
 LANGUAGES = ("zh", "en")
 """Languages that debtors are addressed in."""
 
@@ -127,8 +129,9 @@ async def person_of(transaction: asyncpg.Connection, user_id: int) -> tuple[int,
 async def debtor_of(transaction: asyncpg.Connection, moment: Moment, users: list[int]) -> Debtor:
     """The debtor behind some users: one zone, every stop, the youngest open promise of all."""
     profiles = await transaction.fetch(
-        "select time_zone, channels from usance.contact_profiles where user_id = any($1)", users
-    )
+        "select time_zone, channels from usance.contact_profiles where user_id = any($1) "
+        "order by user_id", users,
+    )  # fmt: skip
     stops = await transaction.fetch(
         "select reason from usance.stops where user_id = any($1) and ended_at is null", users
     )
@@ -138,11 +141,13 @@ async def debtor_of(transaction: asyncpg.Connection, moment: Moment, users: list
     )  # fmt: skip
     agreed = [set(row["channels"]) for row in profiles]
     channels = set.intersection(*agreed) if agreed else set()
+    zones = [row["time_zone"] for row in profiles] or [str(moment.lender.zone)]
     return Debtor(
-        profiles[0]["time_zone"] if profiles else str(moment.lender.zone),
+        zones[0],
         frozenset(Channel(each) for each in channels),
         frozenset(Stop(row["reason"]) for row in stops),
         promise["made_on"] if promise else None, promise["due_on"] if promise else None,
+        frozenset(zones[1:]) - {zones[0]},
     )  # fmt: skip
 
 
@@ -150,8 +155,9 @@ def rules_in_force(moment: Moment, day: date) -> ContactRules:
     """Limits of a day, never wider than those that the database holds."""
     rules = ContactRules.at(day, moment.lender.parameters)
     return rules._replace(
-        quiet_from=min(rules.quiet_from, LAST_HOUR), quiet_until=max(rules.quiet_until, FIRST_HOUR)
-    )
+        connected_calls_per_day=min(rules.connected_calls_per_day, MAX_CALLS),
+        quiet_from=min(rules.quiet_from, LAST_HOUR), quiet_until=max(rules.quiet_until, FIRST_HOUR),
+    )  # fmt: skip
 
 
 def local_clock(moment: Moment, debtor: Debtor) -> datetime:

@@ -49,6 +49,7 @@ async def values_of(
     if settings.models and cases.size:
         inputs = await case_inputs(transaction, cases, day)
     pay = _pay_ppm(settings, cases, inputs)
+    kept = _kept_ppm(settings, pay, inputs)
     segments = strategy.segment_column(cases.past_due_minor, pay)
     arms = strategy.arm_column(cases.user_id)
     actions = _actions(strategy, segments, arms, cases)
@@ -57,7 +58,7 @@ async def values_of(
         own = np.array([each.channel is channel for each in actions])
         costs = np.array([each.cost_minor for each in actions], np.int64)[own]
         reach = _reach_ppm(settings, channel, inputs, own)
-        added = added_ppm(channel, pay[own], reach)
+        added = added_ppm(channel, kept[own], reach)
         value[own] = action_value(added, cases.past_due_minor[own], costs)
     raised = np.isin(cases.user_id, sorted(broken))
     automatic = [strategy.desks[each.desk].kind is DeskKind.AUTOMATIC for each in actions]
@@ -90,6 +91,16 @@ def _pay_ppm(settings: CollectionSettings, cases: Cases, inputs: Any) -> I64:
     return np.asarray(_PPM - unpaid, np.int64)
 
 
+def _kept_ppm(settings: CollectionSettings, pay: I64, inputs: Any) -> I64:
+    """Probability that a case is paid before it rolls, left alone; without that score, `pay`.
+
+    A call to somebody who pays in time anyway adds nothing, so this is what its value is less by.
+    """
+    if inputs is None or "rolled" not in settings.models:
+        return pay
+    return np.asarray(_PPM - settings.models["rolled"].score(_table(inputs)).pd_ppm, np.int64)
+
+
 def _reach_ppm(settings: CollectionSettings, channel: Channel, inputs: Any, rows: Any) -> Any:
     """Probability that a call reaches its debtor; the C-score `missed` is one of calls."""
     if inputs is None or "missed" not in settings.models or not channel.is_call:
@@ -99,9 +110,13 @@ def _reach_ppm(settings: CollectionSettings, channel: Channel, inputs: Any, rows
 
 
 def _table(inputs: dict[str, I64]) -> Any:
+    """Inputs as a model reads them."""
     import pyarrow as pa
 
-    return pa.table(inputs)
+    from usance.assess.applicant_file import Table
+
+    columns = {name: pa.array(column) for name, column in inputs.items()}
+    return Table("cases of an evening", columns, len(inputs["user_id"]))
 
 
 async def case_inputs(
@@ -132,11 +147,13 @@ async def payments_of(transaction: asyncpg.Connection, users: list[int]) -> Even
     )
 
 
-async def attempts_of(transaction: asyncpg.Connection, users: list[int]) -> Attempts:
+async def attempts_of(
+    transaction: asyncpg.Connection, users: list[int], *, only_ended: bool = False
+) -> Attempts:
     """Attempts to reach some borrowers; one under way counts as one that reached them."""
     rows = await transaction.fetch(
         "select user_id, local_day, channel, reached from usance.contact_attempts "
-        "where user_id = any($1::bigint[])", users,
+        "where user_id = any($1::bigint[]) and not ($2 and reached = 'open')", users, only_ended,
     )  # fmt: skip
     return Attempts.of(
         user_id=[row["user_id"] for row in rows],

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import unknown
+from usance.base.parameters import Parameters
 from usance.service.collections.agencies import AgencyContract
 from usance.service.collections.strategy import Strategy
 from usance.service.collections.strategy_file import parse_strategy, shipped_strategy
@@ -30,13 +31,16 @@ class CollectionSettings:
     agencies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Files of the model of each C-score in force."""
+    parameters: Parameters | None = None
+    """The lender's own: the hours of its country, not those of another."""
+    currency: str = "CNY"
 
     @cached_property
     def strategy(self) -> Strategy:
         """The strategy that two people put in force; the shipped one before the first."""
         if not self.strategy_text:
-            return shipped_strategy()
-        return parse_strategy(self.strategy_text, STRATEGY)
+            return shipped_strategy(self.currency)
+        return parse_strategy(self.strategy_text, STRATEGY, self.parameters)
 
     def contract(self, name: str) -> AgencyContract:
         """The contract of an agency."""
@@ -51,7 +55,10 @@ class CollectionSettings:
         return {name: model_of(files) for name, files in self.scores.items()}
 
 
-def collection_settings(found: Mapping[tuple[str, str], Any]) -> CollectionSettings:
+def collection_settings(
+    found: Mapping[tuple[str, str], Any], parameters: Parameters | None = None,
+    currency: str = "CNY",
+) -> CollectionSettings:  # fmt: skip
     """The settings of collections among all that are in force."""
     strategy = found.get((STRATEGY, STRATEGY), {})
 
@@ -59,7 +66,7 @@ def collection_settings(found: Mapping[tuple[str, str], Any]) -> CollectionSetti
         return {name: given for (kind, name), given in found.items() if kind == wanted}
 
     scores = {name: given["files"] for name, given in of("c_score").items()}
-    return CollectionSettings(strategy.get("text", ""), of("agency"), scores)
+    return CollectionSettings(strategy.get("text", ""), of("agency"), scores, parameters, currency)
 
 
 def model_of(files: Mapping[str, str]) -> Model:

@@ -223,9 +223,9 @@ async def read_lender(connection: asyncpg.Connection) -> Lender:
     made = _lender(dict(installed), found, [dict(row) for row in parties],
                    tuple(json.loads(row["document"]) for row in values))  # fmt: skip
     rules = found.get(("plan_rules", "plan_rules"), {})
+    settings = collection_settings(found, made.parameters, made.currency.name)
     return replace(made, cells={row["cell"]: _cell(row) for row in cells}, changes_on=changes_on,
-                   collections=collection_settings(found),
-                   plan_rules_text=rules.get("text", ""))  # fmt: skip
+                   collections=settings, plan_rules_text=rules.get("text", ""))  # fmt: skip
 
 
 def _lender(

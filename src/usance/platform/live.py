@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.errors import unknown
+from usance.platform.assistant.model_port import LanguageModel
 from usance.platform.clock import run_until
 from usance.platform.command_figures import CommandFigures
 from usance.platform.commands.batches import BatchQueue
@@ -55,6 +56,8 @@ class Platform:
     """Payment providers that are connected, by number; the sandbox's own needs no connection."""
     channels: dict[Channel, ChannelPort] = field(default_factory=dict)
     """Ports that contacts go by; one that is not here is local, and keeps what it would send."""
+    model: LanguageModel | None = None
+    """Drafts for people at work; without one they are made by rule."""
     queues: dict[str, BatchQueue] = field(default_factory=lambda: defaultdict(BatchQueue))
     """Commands that wait for their batch, by name."""
     home: Path | None = None

@@ -226,6 +226,12 @@ class ContactQuietHours(ContactRefused):
     code = "platform.contact_quiet_hours"
 
 
+class ContactQuietDay(ContactRefused):
+    """A contact on a day of the debtor's own calendar on which nobody is contacted."""
+
+    code = "platform.contact_quiet_day"
+
+
 class ContactDailyLimit(ContactRefused):
     """A call beyond those that may reach a person in a day."""
 
@@ -244,6 +250,7 @@ CONTACT_REFUSALS: dict[ContactRule, type[ContactRefused]] = {
     ContactRule.NO_CONSENT: ContactNoConsent,
     ContactRule.QUIET_HOURS: ContactQuietHours,
     ContactRule.DAILY_LIMIT: ContactDailyLimit,
+    ContactRule.QUIET_DAY: ContactQuietDay,
     ContactRule.COOL_OFF: ContactCoolOff,
 }
 """The refusal of each rule of contacts; its code is in the audit."""

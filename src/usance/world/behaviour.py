@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
-from usance.world.debtors import NO_EFFECT, CollectionEffect
+from usance.world.debtors import ARM_STREAM, NO_EFFECT, ArmEffects, CollectionEffect
 from usance.world.distributions import threshold_ppm
 from usance.world.draw_kernel import BLOCK, stream_prefix
 from usance.world.population import month_days
@@ -54,7 +55,17 @@ def behaviour_inputs(
     prefix = k.StreamPrefixes(*stream_prefix(scenario.seed, *streams))
     span = k.MonthSpan(month, *(int(day) for day in month_days(month)))
     return k.BehaviourInputs(span, prefix, behaviour_params(scenario, month, effect),
-                             days_late())  # fmt: skip
+                             days_late(), _arm_draw(effect(month).arms))  # fmt: skip
+
+
+def _arm_draw(arms: ArmEffects | None) -> k.ArmDraw:
+    """The draw of arms; without any, everybody has the first one."""
+    if arms is None:
+        return k.ArmDraw(np.uint64(0), (CERTAIN,) * 3)
+    ends = list(accumulate(share * CERTAIN // PPM for share in arms.shares_ppm))[:-1]
+    ends += [CERTAIN] * (k.MAX_ARMS - 1 - len(ends))
+    one, two, three = ends
+    return k.ArmDraw(stream_prefix(arms.seed, ARM_STREAM)[0], (one, two, three))
 
 
 def behaviour_params(
@@ -102,14 +113,21 @@ def _due_chances(scenario: Scenario, month: int, effect: CollectionEffect) -> k.
     # So are they of those collected, all of them the next day.
     rest, failed = max(0, late - debits_failed), min(late, debits_failed)
     wanted = late * (own.collected30_ppm * collection // PPM) // PPM
-    wanted = wanted * effect.collected30_ppm // PPM
-    collected = min(CERTAIN, CERTAIN * max(0, wanted - failed) // max(rest, 1))
-    return k.DueChances(threshold_ppm(own.prepay_ppm), debits_failed, rest, collected)
+
+    def collected(factor: int) -> int:
+        of_rest = wanted * factor // PPM - failed
+        return min(CERTAIN, CERTAIN * max(0, of_rest) // max(rest, 1))
+
+    factors = effect.arms.collected30_ppm if effect.arms else (effect.collected30_ppm,)
+    one, two, three, four = map(collected, (*factors, *factors[-1:] * (k.MAX_ARMS - len(factors))))
+    return k.DueChances(
+        threshold_ppm(own.prepay_ppm), debits_failed, rest, (one, two, three, four)
+    )  # fmt: skip
 
 
 def payments(
     scenario: Scenario, month: int, loan: I64, hazard: Whole, oldest: Whole, due: Whole,
-    flags: Whole, *, workers: int | None = None,
+    flags: Whole, *, effect: Effect = no_effect, workers: int | None = None,
 ) -> NDArray[np.int32]:  # fmt: skip
     """First payments of a column of loans in a month, and their second ones; 0 for none.
 
@@ -117,7 +135,7 @@ def payments(
     for one charged off, 3 for both.
     """
     paid = np.empty((k.MAX_PAYMENTS, len(loan)), np.int32)
-    world = behaviour_inputs(scenario, month)
+    world = behaviour_inputs(scenario, month, effect)
     hazards, oldest_on, due_on = (np.ascontiguousarray(x, np.int32) for x in (hazard, oldest, due))
     marks = np.ascontiguousarray(flags, np.int8)
     loans = k.DueColumns(loan, hazards, oldest_on, due_on, marks)

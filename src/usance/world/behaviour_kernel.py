@@ -15,6 +15,8 @@ from usance.base.ageing import LAST_BUCKET
 from usance.base.ageing_kernel import ageing_bucket
 from usance.base.arrays import I8, I16, I32, I64, U64, i64, u64
 from usance.base.compiled import kernel
+from usance.base.draws import CERTAIN
+from usance.base.ids import USER_SHIFT
 from usance.loan.kernel.plan import month_of
 from usance.world.draw_kernel import BLOCK, chance, draw_block, draw_from
 
@@ -42,8 +44,8 @@ class DueChances(NamedTuple):
     prepay: int
     failed: int
     late: int
-    collected: int
-    """Of those late, paid within thirty days."""
+    collected: tuple[int, int, int, int]
+    """Of those late, paid within thirty days, by arm of a strategy; all the same without arms."""
 
 
 class BehaviourParams(NamedTuple):
@@ -62,6 +64,13 @@ class BehaviourParams(NamedTuple):
     early_ppm: int
 
 
+class ArmDraw(NamedTuple):
+    """Draw of a borrower's arm: its prefix, and the end of each arm but the last, of 53 bits."""
+
+    prefix: np.uint64
+    ends: tuple[int, int, int]
+
+
 class BehaviourInputs(NamedTuple):
     """Everything that decides how borrowers pay in a month."""
 
@@ -70,6 +79,7 @@ class BehaviourInputs(NamedTuple):
     params: BehaviourParams
     days_late: I16
     """Inverse table of days late."""
+    arms: ArmDraw
 
 
 class DueStatus(NamedTuple):
@@ -93,11 +103,12 @@ SETTLEMENT, NEVER = -1, 99
 """Answers of `lateness` beside days."""
 DAYS = 1024
 """Steps of the table of days late."""
-MAX_PAYMENTS = 2
+MAX_PAYMENTS, MAX_ARMS = 2, 4
 STEP = 8
 """A payment in one number: its day times this, and what it means to pay."""
 
 
+_CERTAIN = CERTAIN
 _LOW = np.uint64(0x7FF)
 """The eleven bits of a draw that `chance` leaves out."""
 
@@ -137,6 +148,21 @@ def notice_of(drawn: np.uint64, day: int, params: BehaviourParams) -> tuple[int,
 
 
 @kernel(inline=True)
+def collected_of(loan: int, chances: DueChances, arms: ArmDraw) -> int:
+    """Of a borrower's dues that are late, the part paid within thirty days: that of their arm."""
+    one, two, three, four = chances.collected
+    first, second, third = arms.ends
+    if first == _CERTAIN:
+        return one
+    u = chance(draw_from(arms.prefix, loan >> USER_SHIFT, 0))
+    if u < first:
+        return one
+    if u < second:
+        return two
+    return three if u < third else four
+
+
+@kernel(inline=True)
 def lateness(
     drawn: np.uint64, loan: int, due_month: int, hazard: int, chances: DueChances,
     world: BehaviourInputs,
@@ -150,9 +176,10 @@ def lateness(
     if is_on_time(u, hazard, chances):
         return 0
     v = chance(draw_from(world.prefix.payment, loan, due_month * 256 + 1))
-    if v >= chances.collected:
+    collected = collected_of(loan, chances, world.arms)
+    if v >= collected:
         return NEVER
-    return i64(world.days_late[(v >> 20) * DAYS // ((chances.collected >> 20) + 1)])
+    return i64(world.days_late[(v >> 20) * DAYS // ((collected >> 20) + 1)])
 
 
 @kernel(inline=True)
@@ -199,7 +226,7 @@ def pay_in_arrears(loan: int, status: DueStatus, world: BehaviourInputs, out: I6
         paid_on = oldest + k
         if paid_on < span.first:  # an opening loan, whose arrears were drawn and not simulated
             z = chance(draw_from(prefix.cure, loan, month * 256 + 2))
-            if z >= params.dues[2].collected:
+            if z >= collected_of(loan, params.dues[2], world.arms):
                 return 0
             until = max(span.first, min(span.last, oldest + 30))
             paid_on = day_between(prefix.cure, loan, month * 256 + 1, span.first, until)

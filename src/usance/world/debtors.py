@@ -48,6 +48,8 @@ FALLBACK = {
 MAX_SHARE = 0.5
 """Part of what is paid late that contacts bring, at most; the rest comes by itself [assumption]."""
 WINDOW, BUCKET = 30, 30
+ARM_STREAM = 1
+"""Of the draws of a strategy's seed: that of arms."""
 _ROUNDS, _STEPS = 4, 50
 
 
@@ -76,6 +78,14 @@ class ContactPlan(NamedTuple):
     groups: tuple[tuple[float, tuple[PlannedContact, ...]], ...]
 
 
+class DrawnArms(NamedTuple):
+    """Arms that borrowers are drawn into: the seed of the draw, and a plan for each share."""
+
+    seed: int
+    shares_ppm: tuple[int, ...]
+    plans: tuple[ContactPlan, ...]
+
+
 class ChannelOutage(NamedTuple):
     """Days, by number, on which a channel is down, and whether its work goes by another."""
 
@@ -94,12 +104,23 @@ class Operations:
     outages: tuple[ChannelOutage, ...] = ()
 
 
+class ArmEffects(NamedTuple):
+    """Champion and challengers that borrowers are drawn into, each with its factor."""
+
+    seed: int
+    """Of the strategy: a borrower's arm is the same on the platform."""
+    shares_ppm: tuple[int, ...]
+    collected30_ppm: tuple[int, ...]
+
+
 class CollectionEffect(NamedTuple):
     """Factors on a month's behaviour, in parts per million."""
 
     late_ppm: int
     collected30_ppm: int
     cure_ppm: tuple[int, ...]
+    arms: ArmEffects | None = None
+    """None where everybody is treated alike; `collected30_ppm` is then that of all."""
 
 
 NO_EFFECT = CollectionEffect(PPM, PPM, ())
@@ -158,13 +179,14 @@ def _pressed(
 
 def month_effect(
     plan: ContactPlan, reference: ContactPlan, operations: Operations, month: int, *,
-    collected30: float, cure: Sequence[float],
+    collected30: float, cure: Sequence[float], arms: DrawnArms | None = None,
 ) -> CollectionEffect:  # fmt: skip
     """Effect of a plan and its operations on what falls due, and is in arrears, in a month."""
     windows = [(1, WINDOW, collected30)]
     windows += [(WINDOW + BUCKET * n + 1, WINDOW + BUCKET * (n + 1), chance)
                 for n, chance in enumerate(cure)]  # fmt: skip
-    factors = []
+    factors: list[int] = []
+    of_arms: ArmEffects | None = None
     for place, (first, last, wanted) in enumerate(windows):
         willing = _solved(partial(_by_contacts, reference, first, last), MAX_SHARE * wanted)
         own = pressures_of(reference, first, last, willing=willing)
@@ -173,10 +195,16 @@ def month_effect(
         before = paid_by(base, own)
         after = paid_by(base, pressures_of(plan, first, last, made, willing))
         factors.append(round(PPM * after / before) if before else PPM)
+        if arms and place == 0:
+            parts = [paid_by(base, pressures_of(each, first, last, made, willing))
+                     for each in arms.plans]  # fmt: skip
+            shares = tuple(round(PPM * each / before) if before else PPM for each in parts)
+            of_arms = ArmEffects(arms.seed, arms.shares_ppm, shares)
     made = _made(plan, operations, month, 0.0, 1.0, is_cohort=True)
     late = _still_late(plan, made) / _still_late(reference, as_planned)
-    effect = CollectionEffect(round(PPM * late), factors[0], tuple(factors[1:]))
-    return NO_EFFECT if {effect.late_ppm, *factors} == {PPM} else effect
+    effect = CollectionEffect(round(PPM * late), factors[0], tuple(factors[1:]), of_arms)
+    changes_nothing = of_arms is None and {effect.late_ppm, *factors} == {PPM}
+    return NO_EFFECT if changes_nothing else effect
 
 
 def _by_contacts(plan: ContactPlan, first: int, last: int, willing: float) -> float:

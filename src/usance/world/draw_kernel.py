@@ -18,7 +18,7 @@ BLOCK = 512
 """Draws made at once, where many are needed: a loop of nothing else is several times as quick."""
 
 
-def stream_prefix(seed: int, *streams: Stream) -> U64:
+def stream_prefix(seed: int, *streams: int) -> U64:
     """The prefix of each stream: the part of a draw that seed and stream decide."""
     first = mix(GOLDEN * (seed + 1) & MASK)
     return np.array([mix((first + GOLDEN * (each + 1)) & MASK) for each in streams], np.uint64)

@@ -25,6 +25,7 @@ from usance.platform.api import (
     compliance,
     control,
     documents,
+    drafts,
     events,
     figures,
     funding,
@@ -62,7 +63,7 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, documents.group, money.group, money_movement.group,
-    borrower_help.group, collections.group, institutions.group, settlements.group,
+    borrower_help.group, collections.group, drafts.group, institutions.group, settlements.group,
     guarantors.group, funding.group, ledger.group, figures.group, compliance.group, control.group,
     events.group, jobs.group, sessions.group,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -21,9 +22,11 @@ import uvloop
 from usance.platform.api.application import application
 from usance.platform.api.connections import TimedProtocol
 from usance.platform.api.warm import warm
+from usance.platform.assistant.model_port import configured_model
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
 from usance.platform.logs import log_to_standard_error
+from usance.platform.partners.http_channels import configured_channels
 from usance.platform.store.database import Database, server_of
 from usance.platform.vault import unlock
 
@@ -130,6 +133,8 @@ async def platform_of(home: Path) -> AsyncIterator[Platform]:
     server = server_of(home)
     database = Database(server)
     platform = Platform.of_database(database, await unlock(database, home), home)
+    platform.model = configured_model(os.environ)
+    platform.channels.update(configured_channels(os.environ))
     await warm(server)
     try:
         yield platform

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from usance.base.dates import to_day
+from usance.base.dates import from_day, to_day
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
-from usance.platform.case_values import values_of
+from usance.platform.case_values import payments_of, values_of
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
@@ -96,7 +96,8 @@ async def serve(
         "where closed_on is null order by user_id"
     )
     run = end_of_day(arrears, _known(rows), to_day(command.day), stages)
-    broken = await _settle_promises(transaction, command.day)
+    grace = grace_days_at(command.day, moment.lender.parameters)
+    broken = await _settle_promises(transaction, command.day, grace)
     cases = run.cases
     own = await values_of(transaction, moment.lender.collections, cases, command.day, broken)
     await transaction.execute(
@@ -124,21 +125,26 @@ def _known(rows: list[Any]) -> Cases:
                  nothing, column("stage").astype(np.int8), opened)  # fmt: skip
 
 
-async def _settle_promises(transaction: asyncpg.Connection, day: date) -> set[int]:
+async def _settle_promises(transaction: asyncpg.Connection, day: date, grace: int) -> set[int]:
     """Decide open promises by what was paid; the borrowers whose last one is broken."""
     rows = await transaction.fetch(
         "select promise_id, user_id, made_on, due_on, amount_minor from usance.promises "
         "where state = 'open' order by promise_id"
     )
-    states: dict[int, str] = {}
-    for user_id in dict.fromkeys(row["user_id"] for row in rows):
-        paid = await transaction.fetch(_PAID, user_id)
-        given = [Promise(row["promise_id"], row["made_on"], row["due_on"], row["amount_minor"])
-                 for row in rows if row["user_id"] == user_id]  # fmt: skip
-        payments = [Payment(row["effective_on"], row["amount_minor"]) for row in paid]
-        settled = settle(given, payments, day, grace_days_at(day))
-        states |= {each.promise.promise_id: each.state.value for each in settled
-                   if each.state is not PromiseState.OPEN}  # fmt: skip
+    given: dict[int, list[Promise]] = {}
+    for row in rows:
+        made = Promise(row["promise_id"], row["made_on"], row["due_on"], row["amount_minor"])
+        given.setdefault(row["user_id"], []).append(made)
+    paid = await payments_of(transaction, list(given))
+    payments: dict[int, list[Payment]] = {}
+    for user_id, number, amount in zip(*(each.tolist() for each in paid), strict=True):
+        payments.setdefault(user_id, []).append(Payment(from_day(number), amount))
+    states = {
+        each.promise.promise_id: each.state.value
+        for user_id, own in given.items()
+        for each in settle(own, payments.get(user_id, []), day, grace)
+        if each.state is not PromiseState.OPEN
+    }
     await transaction.execute("select usance.decide_promises($1::bigint[], $2::text[])",
                               list(states), list(states.values()))  # fmt: skip
     found = await transaction.fetch(
@@ -146,15 +152,6 @@ async def _settle_promises(transaction: asyncpg.Connection, day: date) -> set[in
         "order by user_id, promise_id desc"
     )
     return {row["user_id"] for row in found if row["state"] == PromiseState.BROKEN.value}
-
-
-_PAID = (
-    "select f.effective_on, f.amount_minor from usance.facts f "
-    "where f.loan_id between $1 * 16384 and $1 * 16384 + 16383 and f.kind = 4 "
-    "and not exists (select from usance.facts r "
-    "where r.loan_id = f.loan_id and r.kind = 12 and r.arg = f.ref)"
-)
-"""Payments of a borrower that were not reversed; kinds are those of `FactKind`."""
 
 
 async def stop(

@@ -85,7 +85,8 @@ async def case(visit: AgencyVisit, error: str = "", status: int = 200) -> Respon
     """One case, under ids of the agency's own."""
     number = visit.request.path_params["case"]
     values = await visit.desk.page_of(number)
-    may = {"next": True, "contact": True, "promise": True, "stop": False, "plan": False}
+    may = {"next": True, "contact": True, "promise": True, "stop": False, "plan": False,
+           "draft": False}  # fmt: skip
     title = f"{visit.texts['case']} {number}"
     return html(visit.request, "case", title, status, may=may, error=error, borrower="",
                 loan_at="", letters="", done=visit.request.query_params.get("done", ""),

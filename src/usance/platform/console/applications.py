@@ -8,6 +8,8 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.codes import Currency
+from usance.platform.assistant.drafts import summaries
+from usance.platform.assistant.facts import application_facts
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, see
@@ -58,6 +60,7 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
         money=lambda minor: printed(minor, currency), error=error, waits=waits,
         asked=asked,
         may_review=visit.may("application.review"), key=secrets.token_urlsafe(18),
+        summaries=summaries("application", application_facts(found)),
         limit=visit.operator.principal.authority.get("application.review"),
     )  # fmt: skip
 

@@ -14,6 +14,9 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.ids import parse_id, print_id
+from usance.platform.assistant.drafts import summaries
+from usance.platform.assistant.facts import case_facts
+from usance.platform.commands.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import see
 from usance.platform.errors import InvalidField, NotFound, PlatformError
@@ -24,7 +27,7 @@ from usance.platform.security.permuted_ids import PermutedIds
 from usance.service.collections.contact_rules import Stop
 from usance.service.help.plan_rules import PlanKind
 
-STEPS = ("next", "begin", "reached", "missed", "promise", "stop", "plan")
+STEPS = ("next", "begin", "reached", "missed", "promise", "stop", "plan", "draft")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class CaseDesk:
             told = await reads.one_case(read.transaction, read.moment, user_id)
             loans = await read.user_loans(print_id("us", user_id))
             currency, day = read.moment.lender.currency, read.moment.business_date
+            draft = await reads.last_draft(read.transaction, user_id)
         in_work = next(
             (
                 each
@@ -65,7 +69,8 @@ class CaseDesk:
             "events": self.shown(events_of(told)), "money": lambda minor: printed(minor, currency),
             "key": secrets.token_urlsafe(18), "reasons": [each.value for each in Stop],
             "owed": printed(told["past_due_minor"], currency).replace(",", ""),
-            "plans": [each.value for each in PlanKind],
+            "plans": [each.value for each in PlanKind], "draft": draft,
+            "summaries": summaries("case", case_facts(told, currency.name)),
         }  # fmt: skip
 
     async def step(self, case: str, given: Mapping[str, str]) -> Response:
@@ -75,10 +80,19 @@ class CaseDesk:
             raise NotFound("there is no such step", where=step[:20], fix="Use the buttons")
         if step == "next":
             return await self.take_next(key)
+        if step == "draft":
+            return await self._draft(case, given.get("message", ""), key)
         user = print_id("us", case_number(self.meant(case)))
         command, body = await self._command(step, user, given)
         await self.platform.do(self.principal, command, body, key=key)
         return see(f"{self.home}/cases/{case}?done={step}")
+
+    async def _draft(self, case: str, message: str, key: str) -> Response:
+        """The case with the draft of a reply; nothing is sent."""
+        command = MakeDraft("reply", self.meant(case), message=message)
+        await prepare(self.platform, self.principal, command)
+        await self.platform.do(self.principal, command, key=key)
+        return see(f"{self.home}/cases/{case}?done=draft")
 
     async def take_next(self, key: str) -> Response:
         """The page of the best case now; the desk itself if there is none."""

@@ -111,7 +111,7 @@ async def case(visit: Visit, error: str = "", status: int = 200) -> Response:
     values = await _desk(visit).page_of(number)
     may = {name: visit.may(command) for name, command in (
         ("next", "case.next"), ("contact", "contact.begin"), ("promise", "promise.make"),
-        ("stop", "stop.set"), ("plan", "plan.offer"))}  # fmt: skip
+        ("stop", "stop.set"), ("plan", "plan.offer"), ("draft", "draft.make"))}  # fmt: skip
     return visit.page("collections", "case", f"{visit.texts['case']} {number}", status, may=may,
                       error=error, borrower=f"{HOME}/borrowers/", loan_at=f"{HOME}/loans/",
                       done=visit.request.query_params.get("done", ""),

@@ -253,6 +253,15 @@ async def agencies(transaction: asyncpg.Connection, moment: Moment) -> list[dict
     ]  # fmt: skip
 
 
+async def last_draft(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:
+    """The youngest draft of a reply to a borrower."""
+    row = await transaction.fetchrow(
+        "select text, made_by from usance.drafts where user_id = $1 and kind = 'reply' "
+        "order by draft_id desc limit 1", user_id,
+    )  # fmt: skip
+    return None if row is None else dict(row)
+
+
 async def letter(transaction: asyncpg.Connection, attempt: int) -> tuple[str, str]:
     """The content of a letter that was sent, and its language."""
     row = await transaction.fetchrow(

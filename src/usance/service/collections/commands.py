@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_answer, print_line, print_pairs, print_table, show_help
+from usance.base.codes import DEFAULT_PACK
+from usance.base.command_line import (
+    PackName,
+    print_answer,
+    print_line,
+    print_pairs,
+    print_table,
+    show_help,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -28,17 +37,48 @@ def collect(ctx: typer.Context) -> None:
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A strategy, YAML.")],
+    pack: PackName = DEFAULT_PACK,
 ) -> None:
     """Check a strategy: every contradiction with its line."""
+    from usance.base.packs import CountryPack
     from usance.service.collections.strategy_file import read_strategy
 
-    strategy = read_strategy(file)
+    strategy = read_strategy(file, CountryPack.load(pack).parameters)
     arms = ", ".join(f"{each.name} {each.share_ppm / 10_000:g}%" for each in strategy.arms)
     print_pairs([
         ("strategy", strategy.name), ("valid from", str(strategy.valid_from)),
         ("segments", ", ".join(each.name for each in strategy.segments)), ("arms", arms),
         ("approved by", ", ".join(strategy.approved_by) or "nobody yet"),
     ])  # fmt: skip
+
+
+@app.command()
+def contacts(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="person, at, channel, CSV.")],
+    out: Out,
+    pack: PackName = DEFAULT_PACK,
+    as_json: AsJson = False,
+) -> None:
+    """Say of each contact of a file which rules of its country forbid it."""
+    from collections import Counter
+
+    from usance.base.packs import CountryPack
+    from usance.service.collections.case_files import write_rows
+    from usance.service.collections.contact_files import judged, read_contacts
+
+    country = CountryPack.load(pack)
+    zone = str(country.parameters.at("platform.time_zone", date.max).value)
+    found = judged(read_contacts(file, zone), country.parameters)
+    rows = [(each.wanted.person, each.wanted.contact.at.isoformat(),
+             each.wanted.contact.channel.value, "no" if each.rules else "yes",
+             " ".join(rule.value for rule in each.rules)) for each in found]  # fmt: skip
+    write_rows(out, ("person", "at", "channel", "allowed", "rules"), rows)
+    broken = Counter(rule.value for each in found for rule in each.rules)
+    counts = {"contacts": len(found), "allowed": sum(not each.rules for each in found), **broken}
+    if as_json:
+        print_answer(counts)
+    else:
+        print_pairs([(name, f"{value:,}") for name, value in counts.items()])
 
 
 @app.command()

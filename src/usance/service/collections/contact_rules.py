@@ -24,6 +24,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from usance.base.parameters import Parameters
+from usance.service.collections.quiet_days import NO_QUIET_DAYS, QuietDays, parse_quiet_days
 from usance.service.errors import ContactError
 
 
@@ -84,6 +85,7 @@ class ContactRule(Enum):
     NOT_THE_DEBTOR = "not_the_debtor"
     NO_CONSENT = "no_consent"
     QUIET_HOURS = "quiet_hours"
+    QUIET_DAY = "quiet_day"
     DAILY_LIMIT = "daily_limit"
     COOL_OFF = "cool_off"
 
@@ -114,6 +116,8 @@ class Debtor(NamedTuple):
     """Day on which the youngest open promise was made."""
     promised_for: date | None = None
     """Day for which it was made."""
+    other_zones: frozenset[str] = frozenset()
+    """Zones of the person's other accounts, where they differ: it must be day in all of them."""
 
 
 class ContactRules(NamedTuple):
@@ -124,6 +128,7 @@ class ContactRules(NamedTuple):
     quiet_until: time
     debtor_only: bool
     promise_cool_off_days: int
+    quiet_days: QuietDays = NO_QUIET_DAYS
 
     @classmethod
     def at(cls, day: date, parameters: Parameters | None = None) -> ContactRules:
@@ -139,6 +144,7 @@ class ContactRules(NamedTuple):
             clock("quiet_until"),
             bool(known.at("collections.debtor_only", day).value),
             known.at("collections.promise_cool_off", day).integer,
+            parse_quiet_days(str(known.at("collections.quiet_days", day).value)),
         )
 
     def is_quiet(self, clock: time) -> bool:
@@ -157,14 +163,17 @@ def forbidding(
     """
     zone = zone_of(debtor.time_zone)
     local = local_moment(contact.at, zone)
+    # The post decides when a letter arrives, so the moment of its writing disturbs nobody.
+    disturbs = contact.channel is not Channel.LETTER
+    clocks = [local, *(local_moment(contact.at, zone_of(each)) for each in debtor.other_zones)]
     found = {
         ContactRule.STOPPED: bool(debtor.stops),
         ContactRule.NOT_THE_DEBTOR: rules.debtor_only and contact.party is not Party.DEBTOR,
         ContactRule.NO_CONSENT: needs_consent(contact.channel)
         and contact.channel not in debtor.consents,
-        # The post decides when a letter arrives, so the hour of its writing disturbs nobody.
-        ContactRule.QUIET_HOURS: contact.channel is not Channel.LETTER
-        and rules.is_quiet(local.time()),
+        ContactRule.QUIET_HOURS: disturbs and any(rules.is_quiet(each.time()) for each in clocks),
+        ContactRule.QUIET_DAY: disturbs
+        and any(rules.quiet_days.is_quiet(each.date()) for each in clocks),
         ContactRule.DAILY_LIMIT: contact.channel.is_call
         and _calls_on(local.date(), zone, attempts) >= rules.connected_calls_per_day,
         ContactRule.COOL_OFF: is_cooling_off(debtor, local.date(), rules),

@@ -33,25 +33,27 @@ from usance.service.collections.strategy import (
 )
 from usance.service.errors import StrategyError
 
-SHIPPED = Path(__file__).parent / "strategies" / "standard.yaml"
+_FOLDER = Path(__file__).parent / "strategies"
+SHIPPED = {"CNY": _FOLDER / "standard.yaml", "EUR": _FOLDER / "standard_eur.yaml"}
+"""The shipped strategy of each currency that has one, inside the hours of its countries."""
 CHAMPION = "champion"
 _PPM = 1_000_000
 _ALL = "all"
 
 
-def shipped_text() -> str:
+def shipped_text(currency: str = "CNY") -> str:
     """The text of the shipped strategy, to be copied and changed."""
-    return read_text(SHIPPED)
+    return read_text(SHIPPED.get(currency, SHIPPED["CNY"]))
 
 
-def shipped_strategy() -> Strategy:
-    """The shipped strategy."""
-    return read_strategy(SHIPPED)
+def shipped_strategy(currency: str = "CNY") -> Strategy:
+    """The shipped strategy of a currency; one without its own takes that in CNY."""
+    return read_strategy(SHIPPED.get(currency, SHIPPED["CNY"]))
 
 
-def read_strategy(path: Path | str) -> Strategy:
-    """A strategy file."""
-    return parse_strategy(read_text(path), str(path))
+def read_strategy(path: Path | str, parameters: Parameters | None = None) -> Strategy:
+    """A strategy file, by the rules of a country."""
+    return parse_strategy(read_text(path), str(path), parameters)
 
 
 def parse_strategy(text: str, where: str, parameters: Parameters | None = None) -> Strategy:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import F64
 from usance.base.codes import FundingModel
 from usance.base.rates import PPM
+from usance.twin.month.collection_effect import effect_of
 from usance.world.demand import mean_ticket_minor
 from usance.world.opening import level_left, monthly_rate
 from usance.world.scenario.scenario import Behaviour, Scenario
@@ -258,9 +259,15 @@ class _Month(NamedTuple):
         first = scenario.demand.first_time_ppm / PPM
         hazard *= 1 + first * (behaviour.first_loan_hazard_ppm / PPM - 1)
         hazard *= 1 - SELECTED * (month - scenario.first_month + 1)
-        late = fitted.late * hazard
-        never = late * (1 - fitted.collected30 * collection)
-        cure = tuple(each * collection for each in fitted.cure)
+        # A plan acts on the values that the search began with; the search is begun anew from what
+        # it found, until they are the same.
+        effect = effect_of(scenario, month)
+        late = fitted.late * hazard * (effect.late_ppm / PPM)
+        collected = fitted.collected30 * collection * (effect.collected30_ppm / PPM)
+        never = late * (1 - min(collected, 1.0))
+        pressed = effect.cure_ppm or (PPM,) * len(fitted.cure)
+        cure = tuple(min(each * collection * (more / PPM), 1.0)
+                     for each, more in zip(fitted.cure, pressed, strict=True))  # fmt: skip
         return cls(late, never, fitted.prepay, cure, behaviour.partial_ppm / PPM * collection)
 
 

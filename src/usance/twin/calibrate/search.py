@@ -19,9 +19,11 @@ from usance.base.rates import PPM, Rate
 from usance.twin.calibrate.expected_book import Expected, ExpectedBook, Fitted
 from usance.twin.calibrate.targets import Target, Targets
 from usance.world.scenario.checks import contradictions
-from usance.world.scenario.scenario import Behaviour, Scenario
+from usance.world.scenario.scenario import Behaviour, Collections, Scenario
 
 STEPS = 200
+ROUNDS = 20
+"""Searches of a scenario with collections, each from what the one before found."""
 ENOUGH = 1e-13
 NUDGE = 1e-5
 LATER_CURES = (0.75, 0.5, 0.5)
@@ -54,7 +56,22 @@ class Fit:
 
 
 def fit_scenario(scenario: Scenario, targets: Targets) -> Fit:
-    """The behaviour whose expected book misses the targets least."""
+    """The behaviour whose expected book misses the targets least.
+
+    What a scenario's collections bring depends on the behaviour they act on, so such a search
+    begins again from what it found, until that stays as it is.
+    """
+    fit = _fit(scenario, targets)
+    for _ in range(ROUNDS if scenario.collections != Collections() else 0):
+        again = _fit(replace(scenario, behaviour=_behaviour(scenario, fit.fitted)), targets)
+        is_same, fit = again.fitted == fit.fitted, again
+        if is_same:
+            break
+    return fit
+
+
+def _fit(scenario: Scenario, targets: Targets) -> Fit:
+    """One search, with the effect of collections at the values it begins with."""
     book = ExpectedBook(scenario, targets.volume_minor)
     start = place_of(scenario.behaviour)
     _rows(targets, _first_months(book, fitted_at(start), targets), at="begins")
@@ -98,17 +115,22 @@ def _rows(
 
 def _check_possible(scenario: Scenario, fitted: Fitted, targets: Targets) -> None:
     """Refuse values that no scenario may have: nobody could read what is written."""
-    late, collected, prepay = (round(each * PPM) for each in fitted[:3])
-    cure = tuple(round(each * PPM) for each in fitted.cure)
-    behaviour = replace(
-        scenario.behaviour, late_ppm=late, collected30_ppm=collected, prepay_ppm=prepay,
-        cure_ppm=cure,
-    )  # fmt: skip
+    behaviour = _behaviour(scenario, fitted)
     found = contradictions(replace(scenario, behaviour=behaviour), lambda _: scenario.name)
     if found:
         what = f"the values that come nearest are impossible: {found[0].what}"
         fix = "Check the value of each target, or widen the tolerance of doubtful ones"
         raise InputError(what, where=targets.where, fix=fix)
+
+
+def _behaviour(scenario: Scenario, fitted: Fitted) -> Behaviour:
+    """The behaviour of a scenario with the fitted values."""
+    late, collected, prepay = (round(each * PPM) for each in fitted[:3])
+    cure = tuple(round(each * PPM) for each in fitted.cure)
+    return replace(
+        scenario.behaviour, late_ppm=late, collected30_ppm=collected, prepay_ppm=prepay,
+        cure_ppm=cure,
+    )  # fmt: skip
 
 
 def least_squares(misses: Callable[[F64], F64], start: F64) -> tuple[F64, int]:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    print_answer,
+    print_json,
+    print_line,
+    print_table,
+    show_help,
+)
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, InputError
 from usance.twin.run.options import parse_scale
@@ -90,6 +96,63 @@ def scale_of(folder: Path, given: str = "") -> Fraction:
         if not given:
             raise DocumentError("names no scale", where=str(path), fix=fix)
     return parse_scale(given)
+
+
+@app.command("arms")
+def arms_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What was run.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Read off a run what each challenger of its strategy brought, beside what was planted."""
+    from usance.base.book import Book
+    from usance.twin.compare.arms import arm_uplifts
+    from usance.twin.run.options import named_scenario
+
+    found = arm_uplifts(Book.open(folder), named_scenario(scenario))
+    if as_json:
+        print_answer([{"arm": each.arm, **each.found._asdict(), "planted": each.planted}
+                      for each in found])  # fmt: skip
+        return
+    print_table(["arm", "late dues", "champion", "challenger", "difference", "95% from", "to",
+                 "planted"], [
+        [each.arm, f"{each.found.challenger_cases:,}", f"{each.found.champion:.4f}",
+         f"{each.found.challenger:.4f}", f"{each.found.difference:+.4f}",
+         f"{each.found.low:+.4f}", f"{each.found.high:+.4f}", f"{each.planted:+.4f}"]
+        for each in found
+    ])  # fmt: skip
+
+
+@app.command("desks")
+def desks_command(
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Years, each of its own seed.")] = 5,
+    arrivals: Annotated[int, typer.Option(min=1, help="New cases a day.")] = 120,
+    agents: Annotated[int, typer.Option(min=1, max=500, help="People at the desk.")] = 3,
+    slots: Annotated[int, typer.Option(min=1, max=480, help="Calls of each a day.")] = 80,
+    days: Annotated[int, typer.Option(min=1, max=2_000, help="Working days.")] = 250,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Simulate years at a desk: what an agent's hour brings by allocation and by plain rules."""
+    from usance.twin.desk_year import ALLOCATION, Desk, years
+
+    desk = Desk(arrivals, agents, slots, days)
+    made = {seed: {year.way: year for year in years(desk, seed)} for seed in range(1, seeds + 1)}
+    if as_json:
+        print_answer([{"seed": seed, **year._asdict(), "per_hour_minor": year.per_hour_minor}
+                      for seed, by_way in made.items() for year in by_way.values()])  # fmt: skip
+        return
+    rows = []
+    for seed, by_way in made.items():
+        own = by_way[ALLOCATION].per_hour_minor
+        rows += [[str(seed), way, f"{year.minutes // 60:,}", f"{year.brought_minor // 100:,}",
+                  f"{year.per_hour_minor // 100:,}",
+                  "-" if way == ALLOCATION else _more(own, year.per_hour_minor)]
+                 for way, year in by_way.items()]  # fmt: skip
+    print_table(["seed", "way", "hours", "brought", "per hour", "allocation"], rows)
+
+
+def _more(own: int, other: int) -> str:
+    return f"{own / other - 1:+.1%}" if other > 0 else "-"
 
 
 def _counts(rows: list[Compared]) -> dict[str, int]:
