@@ -15,6 +15,7 @@ from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.request import read_request
 from usance.assess.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow, read_flow
+from usance.base.codes import DecisionOutcome
 from usance.base.errors import UsanceError
 
 
@@ -70,6 +71,24 @@ def test_declines_name_their_reasons(
     assert (answer.approved, answer.stage) == (False, stage)
     assert [code for code in answer.reasons if code] == codes
     assert answer.number("line_minor") == answer.number("rate_ppm") == 0
+
+
+def test_what_is_referred_goes_on_to_the_line_a_person_may_grant(decider: Decider) -> None:
+    waits = decided(decider, list_hit="watch", reviewers=1)
+    answer, plain = waits.answer, decided(decider).answer
+    assert (answer.approved, answer.stage, answer.referred_by) == (False, "", "registration")
+    assert waits.row()["approved"] == DecisionOutcome.REFERRED
+    assert waits.as_dict(decider.flow)["referred_by"] == "registration"
+    for name in ("line_minor", "rate_ppm", "score"):
+        assert answer.number(name) == plain.number(name) > 0
+    assert decided(decider, list_hit="watch").answer.outcome is DecisionOutcome.APPROVED
+
+
+def test_what_is_declined_later_waits_for_nobody(decider: Decider) -> None:
+    made = decided(decider, list_hit="watch", reviewers=1, age_years=17)
+    assert (made.answer.referred_by, made.answer.stage) == ("", "identity")
+    assert made.row()["approved"] == DecisionOutcome.DECLINED
+    assert made.row()["line_minor"] == 0
 
 
 def test_a_decline_by_score_tells_the_points_that_were_lost(decider: Decider) -> None:

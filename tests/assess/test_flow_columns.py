@@ -21,7 +21,7 @@ from usance.assess.flow.columns import run_columns
 from usance.assess.flow.files import Flow, Stage, read_flow
 from usance.assess.flow.graph import read_graph
 from usance.assess.flow.reasons import Reasons
-from usance.base.codes import DecisionKind
+from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.errors import UsanceError
 from usance.base.formula_types import Span, type_of
 from usance.base.formulas import parse_formula
@@ -44,6 +44,7 @@ def compare(flow: Flow, kind: DecisionKind, rows: int, seed: int) -> dict[str, i
         inputs = [float(columns[name][row]) for name in flow.inputs]
         answer = decider.answer(inputs, kind)
         assert bool(batch.approved[row]) == answer.approved
+        assert bool(batch.referred[row]) == (answer.outcome is DecisionOutcome.REFERRED)
         for name, values in batch.values.items():
             assert int(values[row]) == answer.number(name), (row, name)
         assert tuple(batch.reasons[:, row].tolist()) == answer.reasons, row
@@ -53,6 +54,7 @@ def compare(flow: Flow, kind: DecisionKind, rows: int, seed: int) -> dict[str, i
         ]
         assert tuple(path[: len(answer.path)]) == answer.path
         declined[answer.stage] = declined.get(answer.stage, 0) + 1
+    assert batch.referred.any() == (kind is DecisionKind.APPLICATION)
     return declined
 
 

@@ -24,6 +24,7 @@ BAD = {
     "division": ("line.json", "floor(min([wished, line_maximum_minor]) / 10000)", "min([wished, line_maximum_minor]) / 10000", "is too much"),
     "float": ("price.json", '"out1": "60000"', '"out1": "60000.5"', "cannot read '60000.5'"),
     "reason": ("identity.json", '"out2": "111"', '"out2": "999"', "the reason 999, which has no text"),
+    "drawdown that waits": ("drawdown.json", '"\\"decline\\""', '"\\"refer\\""', "outcome can be"),
     "script": ("price.json", '"type": "expressionNode"', '"type": "functionNode"', "is a functionNode"),
     "edge": ("price.json", '"targetId": "rate"', '"targetId": "cap"', "its nodes are not on one way"),
     "shadow": ("price.json", '"key": "rate_ppm"', '"key": "grade"', "grade is there already"),

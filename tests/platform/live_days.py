@@ -161,7 +161,7 @@ class LiveDays(DayByDay):
             for n, each in enumerate(funding, start=1)
         }  # fmt: skip
         prices = list(self.scenario.pricing.rate_ppm)
-        document = {**base.document, "prices": prices, "lines": "shared", "refer_when": {}}
+        document = {**base.document, "prices": prices, "lines": "shared"}
         products = {name: replace(each, months=tuple(range(1, 61)))
                     for name, each in base.products.items()}  # fmt: skip
         self.lender = replace(base, mandates=mandates, sources=sources, document=document,

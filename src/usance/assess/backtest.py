@@ -27,7 +27,7 @@ from usance.assess.decision.log import StoredDecision, read_log, stored_flow
 from usance.assess.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow
 from usance.assess.offer.profit import Economics, Offers, expected_profit
-from usance.base.codes import DecisionKind
+from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.draws import CERTAIN, draw, threshold
 from usance.base.errors import UsanceError, raise_all
 
@@ -91,7 +91,7 @@ def backtest(
     """Decide the applications and reviews of a log again; `outcomes` are 1 for bad, by decision."""
     stored = [each for each in read_log(folder) if each.row["kind"] != int(DecisionKind.DRAWDOWN)]
     answers = _answers(folder, stored, candidate)
-    before = [bool(each.row["approved"]) for each in stored]
+    before = [each.row["approved"] == DecisionOutcome.APPROVED for each in stored]
     after = [answer.approved for answer in answers]
     # Both sides are valued at one risk: the candidate's view, or the stored one where it has none.
     risk = [
@@ -99,10 +99,12 @@ def backtest(
         for each, answer in zip(stored, answers, strict=True)
     ]
     old = _profits(economics, months, funding_ppm, risk, [
-        (each.row["line_minor"], each.row["rate_ppm"]) for each in stored
+        (each.row["line_minor"], each.row["rate_ppm"]) if granted else (0, 0)
+        for each, granted in zip(stored, before, strict=True)
     ])  # fmt: skip
     new = _profits(economics, months, funding_ppm, risk, [
-        (answer.number("line_minor"), answer.number("rate_ppm")) for answer in answers
+        (answer.number("line_minor"), answer.number("rate_ppm")) if answer.approved else (0, 0)
+        for answer in answers
     ])  # fmt: skip
     swaps = _table(stored, before, after, old, new, outcomes or {})
     return BackTest(
@@ -228,7 +230,7 @@ def differences(stored: StoredDecision, decider: Decider) -> list[Difference]:
     row = stored.row
     again = decider.answer(stored.inputs, DecisionKind(row["kind"]))
     compared = {
-        "approved": (row["approved"], int(again.approved)),
+        "approved": (row["approved"], int(again.outcome)),
         "model_no": (row["model_no"], again.model_no),
         "path": (stored.path, again.path),
         "values": (stored.values, json.loads(json.dumps(dict(again.values)))),

@@ -117,6 +117,14 @@ class DecisionKind(Code):
     REFERRAL = 3
 
 
+class DecisionOutcome(Code):
+    """The outcome of a decision (`approved` in the table of decisions)."""
+
+    DECLINED = 0
+    APPROVED = 1
+    REFERRED = 2
+
+
 class Fee(Code):
     """The fee that a `fee_charged` fact charges (its `arg`)."""
 

@@ -26,7 +26,7 @@ LOANS_TABLES: tuple[Table, ...] = (
         decision_id  i64  key          user_id × 16384 + n
         booked_at    moment            when it was taken
         kind         i8:decision_kind  at which point
-        approved     i8                1 yes, 0 no
+        approved     i8                1 yes, 0 no, 2 waits for a person
         score        i16               points of the scorecard
         pd_ppm       i32               probability of default
         grade        i8                risk band

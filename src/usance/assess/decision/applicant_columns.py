@@ -65,7 +65,8 @@ def decision_table(table: Table, decided: DecisionColumns, identity: str) -> pa.
     }
     numbers = {name: pa.array(values) for name, values in decided.values.items()}
     return pa.table(
-        {identity or "row": ids, "approved": decided.approved, "declined_by": declined}
+        {identity or "row": ids, "approved": decided.approved, "referred": decided.referred,
+         "declined_by": declined}
         | numbers | reasons
     )  # fmt: skip
 

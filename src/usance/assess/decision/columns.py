@@ -92,6 +92,8 @@ class DecisionColumns:
     declined_by: NDArray[np.int8]
     """Position of the stage, −1 where none declined."""
     stages: tuple[str, ...]
+    referred: NDArray[np.bool_]
+    """Rows that wait for a person, with the line and price that may be granted."""
 
 
 def decide_columns(
@@ -125,6 +127,12 @@ def _groups(stages: tuple[Stage, ...]) -> list[tuple[Stage, ...]]:
     return [tuple(group) for group in found]
 
 
+def _outcome(answers: Answers, stage: Stage, name: str) -> int:
+    """The number of an outcome in the answers of a stage, −1 where no table has it."""
+    texts = answers.program.texts
+    return texts.index(name) if "outcome" in stage.gives and name in texts else -1
+
+
 _MODELS: dict[tuple[str, str, bool], Any] = {}
 
 
@@ -146,6 +154,7 @@ class _Batch:
         self.known: dict[str, Declared] = {}
         self.values: dict[str, I64] = {}
         self.declined = np.full(rows, -1, np.int8)
+        self.referred = np.zeros(rows, np.bool_)
         self.rule_reasons: list[I64] = []
         self.lost = np.zeros((0, rows), np.float64)
         self.codes: list[int] = []
@@ -167,11 +176,12 @@ class _Batch:
 
     def _stage(self, stage: Stage, answers: Answers) -> None:
         zero = np.zeros(len(self.declined), np.int64)
-        declines = answers.program.texts.index("decline") if "outcome" in stage.gives else -1
+        declines, refers = (_outcome(answers, stage, each) for each in ("decline", "refer"))
         outcome = answers.values.get(f"{stage.name}/outcome", zero)
         open_still = self.declined < 0
         self.rule_reasons.append(answers.values.get(f"{stage.name}/reason", zero))
         self.declined[open_still & (outcome == declines)] = self.at
+        self.referred |= outcome == refers
         for name, declared in stage.gives.items():
             if name not in STAGE_RESULTS:
                 self._know(name, declared, answers.values[f"{stage.name}/{name}"], open_still)
@@ -225,13 +235,16 @@ class _Batch:
         self.values[name] = np.where(reached, values, 0)
 
     def decided(self, stages: tuple[Stage, ...]) -> DecisionColumns:
-        approved = self.declined < 0
+        is_open = self.declined < 0
+        referred = self.referred & is_open
         for name in _MONEY:
             if name in self.values:
-                self.values[name] = np.where(approved, self.values[name], 0)
+                self.values[name] = np.where(is_open, self.values[name], 0)
         names = tuple(stage.name for stage in stages)
         values = {name: self.values[name] for name in _NUMBERS if name in self.values}
-        return DecisionColumns(approved, values, self._reasons(), self.declined, names)
+        return DecisionColumns(
+            is_open & ~referred, values, self._reasons(), self.declined, names, referred
+        )
 
     def _reasons(self) -> NDArray[np.int16]:
         """As `main_reasons`, row by row in the kernel."""

@@ -104,6 +104,7 @@ def _decide_file(
     decided = decide_columns(read, DecisionKind.APPLICATION, columns)
     print_table_rows(decision_table(table, decided, identity), out, as_json=as_json)
     said = f"{int(decided.approved.sum()):,} of {table.rows:,} approved"
+    said += f", {int(decided.referred.sum()):,} referred" if decided.referred.any() else ""
     print_note(said if out is None else f"{said}, written to {out}")
 
 
@@ -237,6 +238,7 @@ def _print_decision(shown: dict[str, Any], currency: str) -> None:
         return f"{ppm / 10_000:g}%"
 
     said = "approved" if shown["approved"] else f"declined by {shown['declined_by']}"
+    said = f"referred by {shown['referred_by']}" if shown["referred_by"] else said
     pairs = [("decision", shown["decision"]), ("outcome", said)]
     pairs += [
         (label, written(shown[name]))

@@ -26,7 +26,7 @@ from usance.assess.decision.request import Request, input_vector
 from usance.assess.errors import FlowError
 from usance.assess.flow.engine import Engine, lookup
 from usance.assess.flow.files import Flow, Stage, model_answer
-from usance.base.codes import DecisionKind
+from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.ids import owned_id, print_id
 from usance.base.parameters import Parameters
 
@@ -47,10 +47,22 @@ class Answer:
     model_no: int = 0
     notes: tuple[str, ...] = ()
     """Values that the model never saw in training."""
+    referred_by: str = ""
+    """The first stage that wants a person to look at what the flow would approve, or nothing."""
+
+    @property
+    def outcome(self) -> DecisionOutcome:
+        """Approved, declined, or referred to a person."""
+        if self.referred_by:
+            return DecisionOutcome.REFERRED
+        return DecisionOutcome.APPROVED if self.approved else DecisionOutcome.DECLINED
 
     def number(self, name: str) -> int:
-        """A value of the decision, 0 if the flow did not come to it."""
-        granted = self.approved or name not in ("line_minor", "rate_ppm")
+        """A value of the decision, 0 if the flow did not come to it.
+
+        Line and price of what is referred are those that a person may grant.
+        """
+        granted = not self.stage or name not in ("line_minor", "rate_ppm")
         return int(self.values.get(name, 0)) if granted else 0
 
 
@@ -74,7 +86,7 @@ class Decision:
             "decision_id": self.decision_id,
             "booked_at": self.booked_at,
             "kind": int(self.kind),
-            "approved": int(answer.approved),
+            "approved": int(answer.outcome),
             **{name: answer.number(name) for name in ("score", "pd_ppm", "grade")},
             **{name: answer.number(name) for name in ("line_minor", "rate_ppm")},
             "flow_no": self.flow_no,
@@ -97,6 +109,7 @@ class Decision:
             "kind": self.kind.label,
             "approved": self.answer.approved,
             "declined_by": self.answer.stage,
+            "referred_by": self.answer.referred_by,
             "reasons": flow.reasons.with_texts(self.answer.reasons),
             "path": [list(step) for step in self.answer.path],
             "flow": {"name": flow.name, "number": flow.number, "sha256": self.flow_sha256},
@@ -149,15 +162,17 @@ class Decider:
             if not math.isnan(code)
         }
         run = _Run({}, [], [], [], [])
-        declined = ""
+        declined = referred = ""
         for stage in flow.stages_for(kind):
             given = self._stage(stage, {**values, **run.values}, run)
             run.rule_reasons.append(int(given.pop("reason", 0)))
             outcome = given.pop("outcome", "pass")
             run.values.update(given)
             if outcome == "decline":
-                declined = stage.name
+                declined, referred = stage.name, ""
                 break
+            if outcome == "refer":
+                referred = referred or stage.name
         # What a stage noted on the way to a decline elsewhere is no reason for it.
         rule_reasons = run.rule_reasons[-1:] if declined else run.rule_reasons
         if run.scored_by is not None and is_explained(flow, rule_reasons):
@@ -165,8 +180,9 @@ class Decider:
         reasons = main_reasons(flow, rule_reasons, run.lost)
         model_no = max((stage.number for stage in flow.stages_for(kind)), default=0)
         return Answer(
-            not declined, declined, run.values, tuple(run.path), reasons, model_no, tuple(run.notes)
-        )
+            not declined and not referred, declined, run.values, tuple(run.path), reasons, model_no,
+            tuple(run.notes), referred,
+        )  # fmt: skip
 
     def _stage(self, stage: Stage, values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
         if stage.graph is None:

@@ -29,7 +29,7 @@ from usance.assess.errors import DecisionTableError
 from usance.assess.flow.files import Flow
 from usance.base.arrays import I64
 from usance.base.book import Book
-from usance.base.codes import Code, DecisionKind
+from usance.base.codes import Code, DecisionKind, DecisionOutcome
 from usance.base.columns import arrays, make, sort
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
@@ -58,7 +58,8 @@ def decision_rows(
     model_no = max((stage.number for stage in flow.stages_for(kind)), default=0)
     columns = {
         "decision_id": decision_id, "booked_at": booked_at, "kind": int(kind),
-        "approved": decided.approved.astype(np.int64), "flow_no": flow.number,
+        "approved": np.where(decided.referred, int(DecisionOutcome.REFERRED), decided.approved),
+        "flow_no": flow.number,
         "model_no": model_no, "latency_us": latency_us,
         **{name: decided.values.get(name, 0) for name in _NUMBERS},
         **{f"reason_{at}": codes for at, codes in enumerate(decided.reasons, start=1)},

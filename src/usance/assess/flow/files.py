@@ -32,14 +32,19 @@ from usance.base.fields import Fields, day, document_places, one_of, text, whole
 from usance.base.formula_types import FormulaType
 
 SHIPPED = Path(__file__).resolve().parent / "shipped"
-OUTCOMES = ("pass", "decline")
+OUTCOMES = ("pass", "decline", "refer")
+"""Outcomes of a stage: go on, end with a no, go on to a decision that waits for a person."""
 STAGE_RESULTS = ("outcome", "reason")
 """Results that a stage keeps to itself; all others are inputs of the stages after it."""
 
-_STAGE_RESULTS = {
-    "outcome": Declared("outcome", ValueType.NAME, names=OUTCOMES),
-    "reason": Declared("reason", ValueType.WHOLE, 0, MAX_CODE),
-}
+
+def _stage_results(kinds: tuple[DecisionKind, ...]) -> dict[str, Declared]:
+    """Results of a stage; applications alone can wait for a person."""
+    outcomes = OUTCOMES if kinds == (DecisionKind.APPLICATION,) else OUTCOMES[:2]
+    return {
+        "outcome": Declared("outcome", ValueType.NAME, names=outcomes),
+        "reason": Declared("reason", ValueType.WHOLE, 0, MAX_CODE),
+    }
 
 
 @dataclass(frozen=True)
@@ -238,7 +243,8 @@ def _stage(name: str, given: Fields, folder: Path, inputs: Mapping[str, Declared
         given.problems.append(error)
         return None
     written = {name for table in graph.tables for name in table.writes}
-    own = {name: declared for name, declared in _STAGE_RESULTS.items() if name in written}
+    results = _stage_results(kinds)
+    own = {name: declared for name, declared in results.items() if name in written}
     return Stage(name, {**gives, **own}, kinds, graph=graph)
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from usance.assess.flow.reasons import Reasons
 from usance.base.codes import (
     DecisionKind,
+    DecisionOutcome,
     FactKind,
     Fee,
     FundingModel,
@@ -183,7 +184,7 @@ def _decision(view: BookView, row: Mapping[str, Any], known: Reasons) -> Event:
     ]
     codes = [row[f"reason_{n}"] for n in range(1, 5) if row[f"reason_{n}"]]
     reasons = [f"{known.texts.get(code, 'reason')} ({code})" for code in codes]
-    answer = "approved" if row["approved"] else "declined"
+    answer = DecisionOutcome(row["approved"]).label
     numbers = ", ".join(f"{name} {value}" for name, value in facts if value)
     text = f": {numbers}. " if numbers else ". "
     text += f"Flow {row['flow_no']}, model {row['model_no']}. "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from usance.assess.decision.decide import Answer, Decision
 from usance.assess.decision.output_tables import LineState
 from usance.assess.decision.request import Request
-from usance.base.codes import DecisionKind
+from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.errors import Problems, UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import CREATED, WAITING, Decided, Moment
@@ -33,10 +32,9 @@ OWN_INPUTS = frozenset({
     "list_hit", "applications_24h", "device_users_30d", "link_size", "bad_neighbours_ppm",
     "consent_given", "duplicate_identity", "funding_cost_ppm", "line_maximum_minor",
     "rate_cap_ppm", "drawdown_minor", "line_available_minor", "line_age_days",
-    "platform_worst_days", "platform_days_past_due",
+    "platform_worst_days", "platform_days_past_due", "reviewers",
 })  # fmt: skip
 """Inputs that the platform itself works out; a channel may give them in a sandbox alone."""
-APPROVED, REFERRED = 1, 2
 
 
 @dataclass(frozen=True)
@@ -70,19 +68,20 @@ async def apply(
     inputs = {**{name: value for name, value in own.items() if name not in made}, **given}
     decision = decide(moment, user, DecisionKind.APPLICATION, inputs, command.records)
     is_held = (await state_of(transaction, user_id)) in (HELD, BLOCKED)
-    referred = decision.answer.approved and (is_held or is_referred(moment, decision))
-    changes = WriteSet()
-    code = REFERRED if referred else int(decision.answer.approved)
+    outcome, changes = decision.answer.outcome, WriteSet()
+    if is_held and outcome is DecisionOutcome.APPROVED:
+        outcome = DecisionOutcome.REFERRED
     key = await subject_key(transaction, moment.vault, user_id)
-    recorded = record(changes, decision, code, key)
+    recorded = record(changes, decision, outcome, key)
     line = None
-    if code == APPROVED and recorded["line_minor"]:
+    if outcome is DecisionOutcome.APPROVED and recorded["line_minor"]:
         line = open_line(changes, user, moment, product, recorded)
     changes.put("applications", decision_id=decision.decision_id, user_id=user.user_id,
                 product=int(product.product), line_id=line or 0, review_id=0)  # fmt: skip
     changes.user_changes.append(user.change())
     answer = decision_answer(moment.lender, Recorded(recorded, int(product.product), line))
-    subject, status = print_id("de", decision.decision_id), WAITING if referred else CREATED
+    subject = print_id("de", decision.decision_id)
+    status = WAITING if outcome is DecisionOutcome.REFERRED else CREATED
     return Decided(answer, subject, user.user_id, changes, status=status)
 
 
@@ -141,6 +140,7 @@ def known_inputs(
         "bad_neighbours_ppm": None, "duplicate_identity": False,
         "consent_given": moment.lender.is_sandbox if consent is None else consent,
         "funding_cost_ppm": moment.lender.document.get("funding_cost_ppm", 0),
+        "reviewers": 1,
         "platform_worst_days": worst if has_borrowed else None,
         "platform_days_past_due": days,
     }  # fmt: skip
@@ -169,22 +169,11 @@ def decide(
         raise InvalidField(error.what, where=f"body.{error.where}", fix=error.fix) from error
 
 
-def is_referred(moment: Moment, decision: Decision) -> bool:
-    """True if a person has to look: an input has one of the values that the lender names."""
-    flow = moment.lender.decider.flow
-    for name, values in moment.lender.document.get("refer_when", {}).items():
-        place = list(flow.inputs).index(name)
-        code = decision.inputs[place]
-        if not math.isnan(code) and flow.inputs[name].plain(code) in values:
-            return True
-    return False
-
-
-def record(changes: WriteSet, decision: Decision, code: int, key: SubjectKey) -> dict[str, Any]:
+def record(
+    changes: WriteSet, decision: Decision, outcome: DecisionOutcome, key: SubjectKey
+) -> dict[str, Any]:
     """Add a decision and its inputs, under the key of its user, to a write set; its row."""
-    row = decision.row() | {"approved": code}
-    if code != APPROVED and decision.kind is not DecisionKind.DRAWDOWN:
-        row |= {"rate_ppm": row["rate_ppm"] if code == REFERRED else 0}
+    row = decision.row() | {"approved": int(outcome)}
     changes.add("decisions", **row)
     put_inputs(key, decision.decision_id, decision.inputs, changes)
     return row

@@ -162,7 +162,7 @@ def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
             "agreement_id": read_id(command.agreement, "ag", "agreement")
             if command.agreement else 0, "person_id": user.row["person_id"]}  # fmt: skip
     key = _key(moment, user, placement.changes)
-    record(placement.changes, decision, int(decision.answer.approved), key)
+    record(placement.changes, decision, decision.answer.outcome, key)
     if decision.answer.approved:
         grade = reads.grades.get((user.user_id, line.line_id), decision.row()["grade"])
         _ask(moment, placement, grade)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from usance.base.codes import DecisionKind
+from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.ids import print_id
-from usance.platform.commands.applications import APPROVED, REFERRED, open_line
+from usance.platform.commands.applications import open_line
 from usance.platform.commands.command import Decided, Moment
 from usance.platform.commands.data_rights import close_request
 from usance.platform.commands.screening import BLOCKED, HELD, state_of
@@ -64,7 +64,7 @@ async def review(
         "select * from usance.rights_requests where decision_id = $1 and state = 'open'",
         decision_id,
     )  # fmt: skip
-    waits = first["approved"] == REFERRED or asked is not None
+    waits = first["approved"] == DecisionOutcome.REFERRED or asked is not None
     if not waits or first["review_id"]:
         raise WrongState("it waits for nobody", where=command.decision,
                          fix="Review an application that was referred")  # fmt: skip
@@ -79,7 +79,8 @@ async def review(
     changes, number = WriteSet(), user.next("decisions")
     row = {name: first[name] for name in COPIED} | {
         "decision_id": number, "booked_at": moment.at, "kind": int(DecisionKind.REFERRAL),
-        "approved": int(command.approve or first["approved"] == APPROVED), "line_minor": granted,
+        "approved": int(command.approve or first["approved"] == DecisionOutcome.APPROVED),
+        "line_minor": granted,
         "rate_ppm": first["rate_ppm"] if command.approve else 0, "latency_us": 0,
         **{f"reason_{n}": code for n, code in enumerate((*codes, 0, 0, 0, 0)[:MAX_CODES], 1)},
     }  # fmt: skip
@@ -126,7 +127,9 @@ def _granted(
                            "would change it, or grant another line")  # fmt: skip
     granted: int = command.line_minor or first["line_minor"]
     most = first["line_minor"]
-    if first["approved"] != REFERRED:  # the flow did not: a person does, up to the maximum
+    if (
+        first["approved"] != DecisionOutcome.REFERRED
+    ):  # the flow did not: a person does, up to the maximum
         maximum = moment.lender.decider.flow.inputs.get("line_maximum_minor")
         most = granted
         if maximum is not None and maximum.parameter:

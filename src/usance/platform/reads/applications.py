@@ -82,6 +82,6 @@ def replayed(lender: Lender, known: dict[str, Any]) -> dict[str, Any] | None:
     made = lender.decider.decide(request, lambda: at)
     row = made.row()
     same = all(row[name] == known[name] for name in ("score", "pd_ppm", "grade"))
-    return {"approved": bool(row["approved"]), "score": row["score"], "pd_ppm": row["pd_ppm"],
+    return {"outcome": NAMES[row["approved"]], "score": row["score"], "pd_ppm": row["pd_ppm"],
             "grade": row["grade"], "line_minor": row["line_minor"], "same": same,
             "path": [list(step) for step in made.answer.path]}  # fmt: skip

@@ -210,7 +210,7 @@ def _arrivals(context: RunContext, shard: Shard, month: int, rows_of: TableParts
         users["decided"][rows] += 1
         kind = DecisionKind.APPLICATION
         decided = _decide(context, kind, own * PER_USER + 1, when, noon, inputs, rows_of)
-        line = decided.values["line_minor"]
+        line = np.where(decided.approved, decided.values["line_minor"], 0)
         users["line_minor"][rows] = line
         users["grade"][rows] = decided.values["grade"]
         yes = np.flatnonzero(line > 0)
