@@ -10,6 +10,7 @@ from tests.house.small_modules import REASONS, small_modules
 from tests.house.tidy import (
     FUNCTION_LINES,
     KERNEL_LINES,
+    KERNEL_PARAMETERS,
     MODULE_LINES,
     RULES,
     Source,
@@ -94,6 +95,10 @@ def statements(count: int) -> str:
     return "    x = 1\n" * count
 
 
+def parameters(count: int) -> str:
+    return ", ".join(f"a{n}" for n in range(count))
+
+
 # For each rule: sources that must be found, one finding each, beside sources that must pass.
 BAD: dict[str, list[str]] = {
     "module_length": ["x = 1\n" * (MODULE_LINES + 1)],
@@ -101,6 +106,10 @@ BAD: dict[str, list[str]] = {
         "def f():\n" + statements(FUNCTION_LINES),
         "class A:\n  async def f(self):\n" + statements(FUNCTION_LINES),
         "@kernel\ndef f():\n" + statements(KERNEL_LINES),
+    ],
+    "kernel_parameters": [
+        f"@kernel\ndef f({parameters(KERNEL_PARAMETERS + 1)}):\n  return 1",
+        f"@kernel(inline=True)\ndef f({parameters(KERNEL_PARAMETERS + 1)}):\n  return 1",
     ],
     "float_money": [
         "def f(amount_minor: float): ...",
@@ -188,6 +197,10 @@ GOOD: dict[str, list[str]] = {
         "def f():\n" + statements(FUNCTION_LINES - 1),
         "def f():\n    '''A\n" + "\n" * FUNCTION_LINES + "    '''\n    return 1",
         "@kernel(inline=True)\ndef f():\n" + statements(KERNEL_LINES - 1),
+    ],
+    "kernel_parameters": [
+        f"@kernel\ndef f({parameters(KERNEL_PARAMETERS)}):\n  return 1",
+        f"def f({parameters(KERNEL_PARAMETERS + 1)}):\n  return 1",
     ],
     "float_money": [
         "def f(amount_minor: int, rate: float): ...",

@@ -38,10 +38,11 @@ from tests.house.words import AWAITED_NAMES, replacement
 
 # Loved code bases of this kind keep nine modules of ten below 400 lines and nine functions of ten
 # below 30; twice that is where a function is no longer read in one go. A kernel is one loop on
-# arrays that a compiler wants in one piece.
+# arrays that a compiler wants in one piece; its arrays come as named tuples.
 MODULE_LINES = 400
 FUNCTION_LINES = 60
 KERNEL_LINES = 120
+KERNEL_PARAMETERS = 11
 
 # Where the outside world enters: the command line and the live platform hand the core its clock
 # and its entropy as arguments.
@@ -131,6 +132,15 @@ def function_length(source: Source) -> Iterator[Finding]:
         lines = last - first + 1 - docstring_lines(function)
         if lines > limit:
             yield source.at(function, f"{function.name} has {lines} lines, at most {limit}")
+
+
+def kernel_parameters(source: Source) -> Iterator[Finding]:
+    """Arrays of a kernel come as named tuples, so that a caller cannot mistake their order."""
+    for function in functions(source.tree):
+        count = len(function.args.args)
+        if "kernel" in decorators(function) and count > KERNEL_PARAMETERS:
+            message = f"{function.name} takes {count} arguments, at most {KERNEL_PARAMETERS}"
+            yield source.at(function, f"{message}: put arrays into a named tuple")
 
 
 def float_money(source: Source) -> Iterator[Finding]:
@@ -240,6 +250,7 @@ RULES: dict[str, Rule] = {
     for rule in (
         module_length,
         function_length,
+        kernel_parameters,
         float_money,
         built_sql,
         clock_or_chance,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from usance.fund.deal import Deal, Status, Step, StepKind, TriggerMoment, at
 from usance.fund.deal_checks import fits_64_bits
 from usance.fund.errors import KernelRefused
 from usance.fund.projection import Stratum, stratum_of
+from usance.fund.scenario_kernel import ScenarioProgram
 from usance.fund.state import account_balances, opening_state
 
 MAX_BELOW = 2**60
@@ -42,29 +42,6 @@ _KINDS = {
     StepKind.BUY: layout.BUY,
     StepKind.RESIDUAL: layout.RESIDUAL,
 }
-
-
-class ScenarioProgram(NamedTuple):
-    """The arrays of a deal, in the order the kernel takes them."""
-
-    shape: I64
-    start: I64
-    strata: I64
-    curves: I64
-    shares: I64
-    ratios: F64
-    given: I64
-    factors: I64
-    bases: I64
-    targets: I64
-    supplies: I64
-    days: I64
-    formulas: I64
-    code: I64
-    triggers: I64
-    statuses: I64
-    steps: I64
-    payees: I64
 
 
 def compile_deal(deal: Deal, strata: Sequence[Stratum] = ()) -> ScenarioProgram:

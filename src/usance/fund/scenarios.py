@@ -21,7 +21,8 @@ from usance.fund.deal import Deal, PoolTerms, Scenario, Status
 from usance.fund.errors import KernelRefused
 from usance.fund.projection import Stratum, multiplied, project
 from usance.fund.results import DAYS_A_YEAR, Shorts, exact_shorts
-from usance.fund.scenario_program import ScenarioProgram, compile_deal
+from usance.fund.scenario_kernel import ScenarioProgram, WorkingMemory
+from usance.fund.scenario_program import compile_deal
 
 CHUNK = 256
 """Scenarios of one piece of work; fixed, so that pieces do not depend on the machine."""
@@ -131,12 +132,17 @@ def _run(program: ScenarioProgram, multiples: I64, rows: I64, unsure: I64) -> No
     classes, fees = int(shape[layout.N_CLASSES]), int(shape[layout.N_FEES])
     cohorts = int(shape[layout.N_STRATA] + shape[layout.N_PERIODS])
     own = program._replace(curves=program.curves.copy())
-    layout.scenario_kernel(
-        multiples, *own, np.zeros_like(program.start), np.zeros((cohorts, 3), np.int64),
-        np.zeros((classes + fees, 2), np.int64), np.zeros(int(shape[layout.N_MONTHS]), np.int64),
-        np.zeros((classes, 2), np.int64), np.zeros(4, np.int64), np.zeros((classes, 2), np.int64),
-        rows, unsure,
-    )  # fmt: skip
+    memory = WorkingMemory(
+        register=np.zeros_like(program.start),
+        cohort=np.zeros((cohorts, 3), np.int64),
+        accrued=np.zeros((classes + fees, 2), np.int64),
+        recoveries=np.zeros(int(shape[layout.N_MONTHS]), np.int64),
+        parts=np.zeros((classes, 2), np.int64),
+        rest=np.zeros(2, np.int64),
+        paid=np.zeros((classes, 2), np.int64),
+        date=np.zeros(2, np.int64),
+    )
+    layout.scenario_kernel(multiples, own, memory, rows, unsure)
 
 
 def exact_row(deal: Deal, scenario: Scenario, strata: Sequence[Stratum] = ()) -> list[int]:

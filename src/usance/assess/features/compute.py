@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +38,31 @@ from usance.base.rates import PPM
 LATEST, FIRST, COUNT, SUM, HIGHEST, LOWEST, DISTINCT, DAYS_SINCE = range(8)
 
 
+class RecordArrays(NamedTuple):
+    """The records of a source: their days, whether each counts, and what is taken of it."""
+
+    effective_on: NDArray[np.int32]
+    booked_at: I64
+    keep: NDArray[np.bool_]
+    value: I64
+
+
+class DecisionArrays(NamedTuple):
+    """The day and moment of each decision, and the first and last of its user's records."""
+
+    day: NDArray[np.int32]
+    known_at: I64
+    starts: I64
+    stops: I64
+
+
 @kernel
 def take_kernel(  # noqa: C901 -- one case for each thing to take
-    what: int, days: int, starts: NDArray[np.int64], stops: NDArray[np.int64],
-    day: NDArray[np.int32], known_at: NDArray[np.int64], effective_on: NDArray[np.int32],
-    booked_at: NDArray[np.int64], keep: NDArray[np.bool_], value: NDArray[np.int64],
-    out: NDArray[np.int64], found: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Take over rows `starts … stops` of each decision; `found` counts the rows that were seen."""
+    what: int, days: int, records: RecordArrays, decisions: DecisionArrays, out: I64, found: I64
+) -> None:
+    """Take over the records of each decision; `found` counts those that were seen."""
+    effective_on, booked_at, keep, value = records
+    day, known_at, starts, stops = decisions
     for row in range(len(starts)):
         result = 0
         seen = 0
@@ -168,10 +185,9 @@ def _run(
 ) -> tuple[I64, I64]:  # fmt: skip
     out = np.empty(len(starts), np.int64)
     found = np.empty(len(starts), np.int64)
-    take_kernel(
-        _CODES[take], days, starts, stops, moments.day, moments.known_at, rows.effective_on,
-        rows.booked_at, keep, value, out, found,
-    )  # fmt: skip
+    records = RecordArrays(rows.effective_on, rows.booked_at, keep, value)
+    decisions = DecisionArrays(moments.day, moments.known_at, starts, stops)
+    take_kernel(_CODES[take], days, records, decisions, out, found)
     return out, found
 
 

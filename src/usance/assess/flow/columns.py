@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from usance.assess.errors import WrongInput
 from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.files import Flow, Stage
-from usance.assess.flow.kernel import BLOCK, SCRATCH, run_kernel
+from usance.assess.flow.kernel import BLOCK, SCRATCH, FlowResults, ProgramArrays, run_kernel
 from usance.assess.flow.program import Program, compile_stages
 from usance.base.arrays import I64
 from usance.base.compiled import in_threads
@@ -67,6 +67,10 @@ def run_columns(
     hits = np.empty((len(program.tables), rows), np.int16)
     wrong = np.empty(rows, np.int64)
     wanted = np.array([name in needed for name in program.inputs], np.bool_)
+    program_arrays = ProgramArrays(
+        program.allowed, program.code, program.tables, program.table_values, program.rules,
+        program.tests, program.intervals, program.outputs, program.values, positions,
+    )  # fmt: skip
     luts = {name: _lut(program, declared[name]) for name in program.inputs}
 
     def piece(start: int, stop: int) -> None:
@@ -77,12 +81,8 @@ def run_columns(
                 matrix[at] = part if luts[name] is None else _texted(part, luts[name])
         registers = np.zeros((len(program.start) + SCRATCH, BLOCK), np.int64)
         registers[: len(program.start)] = program.start[:, None]
-        run_kernel(
-            matrix, wanted, program.allowed, program.code, program.tables, program.table_values,
-            program.rules, program.tests, program.intervals, program.outputs, program.values,
-            positions, registers, kept[:, start:stop], hits[:, start:stop],
-            wrong[start:stop],
-        )  # fmt: skip
+        out = FlowResults(kept[:, start:stop], hits[:, start:stop], wrong[start:stop])
+        run_kernel(matrix, wanted, program_arrays, registers, out)
 
     in_threads(piece, rows, workers, chunk=PIECE)
     _check_rows(program, declared, arrays, wrong)

@@ -6,6 +6,8 @@ the compiler turns into vector instructions.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,13 +19,38 @@ SCRATCH = 3
 """Registers beyond the program's: the rule that fits, whether one does, whether a test does."""
 
 
+class ProgramArrays(NamedTuple):
+    """A flow as rows of whole numbers: steps, tables with their rules, tests and values."""
+
+    allowed: I64
+    """For each input the first and last of its allowed intervals."""
+    code: I64
+    tables: I64
+    table_values: I64
+    rules: I64
+    tests: I64
+    intervals: I64
+    outputs: I64
+    values: I64
+    keep: I64
+    """Registers whose values are results."""
+
+
+class FlowResults(NamedTuple):
+    """Results of a piece: the kept registers, the rule each table took, the first bad input."""
+
+    kept: I64
+    hits: NDArray[np.int16]
+    wrong: I64
+
+
 @kernel
 def run_kernel(
-    inputs: I64, wanted: NDArray[np.bool_], allowed: I64, code: I64, tables: I64,
-    table_values: I64, rules: I64, tests: I64, intervals: I64, outputs: I64,
-    values: I64, keep: I64, register: I64, kept: I64, hits: NDArray[np.int16], wrong: I64,
-) -> None:  # fmt: skip
-    """The registers in `keep` and the rule each table took; `wrong` names a bad input."""
+    inputs: I64, wanted: NDArray[np.bool_], program: ProgramArrays, register: I64, out: FlowResults
+) -> None:
+    """Run a program on the columns of `inputs`; only those that are `wanted` are checked."""
+    allowed, code, keep, intervals = program.allowed, program.code, program.keep, program.intervals
+    kept, hits, wrong = out
     count = inputs.shape[1]
     hit, inside = register[len(register) - 3], register[len(register) - 1]
     for start in range(0, count, BLOCK):
@@ -41,10 +68,7 @@ def run_kernel(
         for step in range(len(code)):
             if code[step, 0] == 0:
                 table = code[step, 1]
-                _table(
-                    tables[table], table_values[table], rules, tests, intervals, outputs, values,
-                    register, size,
-                )  # fmt: skip
+                _table(table, program, register, size)
                 for row in range(size):
                     hits[table, start + row] = hit[row]
             else:
@@ -69,11 +93,10 @@ def _within(value: I64, first: int, last: int, intervals: I64, inside: I64, size
 
 
 @kernel
-def _table(
-    table: I64, source: int, rules: I64, tests: I64, intervals: I64, outputs: I64,
-    values: I64, register: I64, size: int,
-) -> None:  # fmt: skip
+def _table(number: int, program: ProgramArrays, register: I64, size: int) -> None:
     """From the last rule, which fits everything, to the first: the last to fit is the answer."""
+    table, source = program.tables[number], program.table_values[number]
+    rules, tests, intervals = program.rules, program.tests, program.intervals
     last_one = len(register) - 1
     hit, fits, inside = register[last_one - 2], register[last_one - 1], register[last_one]
     for rule in range(table[1] - 1, -1, -1):
@@ -92,9 +115,9 @@ def _table(
         for row in range(size):
             hit[row] = rule if fits[row] else hit[row]
     for at in range(table[3]):
-        target = register[outputs[table[2] + at]]
+        target = register[program.outputs[table[2] + at]]
         for row in range(size):
-            target[row] = register[values[source + hit[row] * table[3] + at], row]
+            target[row] = register[program.values[source + hit[row] * table[3] + at], row]
 
 
 @kernel

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,32 @@ from usance.base.arrays import I64
 from usance.base.codes import Code
 from usance.base.compiled import kernel
 from usance.base.rates import PPM
+
+
+class LinkArrays(NamedTuple):
+    """Links in order of booking, by user, and the users and values they join."""
+
+    user: I64
+    value: I64
+    booked_at: I64
+    user_starts: I64
+    """First place in `by_user` of each user."""
+    by_user: I64
+    value_starts: I64
+    """First place among `members` of each value."""
+    bad_at: I64
+    """Moment at which each user turned out bad."""
+
+
+class LinkGroups(NamedTuple):
+    """Everything that grows while links are walked through: members of values, components."""
+
+    members: I64
+    filled: I64
+    parent: I64
+    size: I64
+    stamp: I64
+    """The last decision in which each user was met."""
 
 
 @kernel
@@ -39,14 +65,16 @@ def _root(parent: I64, node: int) -> int:
 
 @kernel
 def link_kernel(
-    asked: I64, known_at: I64, rows: I64, user: I64, value: I64, booked_at: I64,
-    hub: int, starts: I64, by_user: I64, value_starts: I64, members: I64, filled: I64,
-    bad_at: I64, parent: I64, size: I64, stamp: I64, out: I64,
-) -> None:  # fmt: skip
+    asked: I64, known_at: I64, rows: I64, hub: int, links: LinkArrays, groups: LinkGroups, out: I64
+) -> None:
     """Components and neighbours of users, each as of its moment, in one walk through time.
 
     Links come in order of booking; decisions in order of their moment.
     """
+    user, value, booked_at, value_starts = (
+        links.user, links.value, links.booked_at, links.value_starts,
+    )  # fmt: skip
+    members, filled, parent, size, stamp = groups
     people = len(stamp)
     link = 0
     for at in range(len(asked)):
@@ -69,8 +97,8 @@ def link_kernel(
         degree = 0
         bad = 0
         stamp[me] = at
-        for position in range(starts[me], starts[me + 1]):
-            mine = by_user[position]
+        for position in range(links.user_starts[me], links.user_starts[me + 1]):
+            mine = links.by_user[position]
             if booked_at[mine] > known_at[at]:
                 continue
             first = value_starts[value[mine]]
@@ -85,7 +113,7 @@ def link_kernel(
                 if stamp[other] != at:
                     stamp[other] = at
                     degree += 1
-                    bad += bad_at[other] <= known_at[at]
+                    bad += links.bad_at[other] <= known_at[at]
         out[0, rows[at]] = size[_root(parent, me)]
         out[1, rows[at]] = degree
         out[2, rows[at]] = bad
@@ -216,15 +244,24 @@ def link_columns(
     count = values.shape[1] if len(value) else 0
     own = compact[: len(users)][order].astype(np.int64)
     sorted_value = value[order]
-    starts = _starts(own, len(everyone))
-    value_starts = _starts(sorted_value, count)
-    link_kernel(
-        compact[len(users) :][rows].astype(np.int64), at[rows], rows, own, sorted_value,
-        booked[order], hub, starts, np.argsort(own, kind="stable"), value_starts,
-        np.empty(len(own), np.int64), np.zeros(count, np.int64), bad_at,
-        np.arange(len(everyone) + count), np.concatenate([np.ones(len(everyone), np.int64),
-        np.zeros(count, np.int64)]), np.full(len(everyone), -1), out,
-    )  # fmt: skip
+    arrays = LinkArrays(
+        user=own,
+        value=sorted_value,
+        booked_at=booked[order],
+        user_starts=_starts(own, len(everyone)),
+        by_user=np.argsort(own, kind="stable"),
+        value_starts=_starts(sorted_value, count),
+        bad_at=bad_at,
+    )
+    groups = LinkGroups(
+        members=np.empty(len(own), np.int64),
+        filled=np.zeros(count, np.int64),
+        parent=np.arange(len(everyone) + count),
+        size=np.repeat([1, 0], [len(everyone), count]),
+        stamp=np.full(len(everyone), -1),
+    )
+    asking = compact[len(users) :][rows].astype(np.int64)
+    link_kernel(asking, at[rows], rows, hub, arrays, groups, out)
     degree, bad = out[1], out[2]
     share = (2 * bad * PPM + degree) // np.maximum(2 * degree, 1)
     return {
