@@ -21,6 +21,22 @@ def test_formulas_outside_the_language_are_refused(text: str) -> None:
         parse_formula(text, "here")
 
 
+@pytest.mark.parametrize(
+    "text", ["(" * 5_000 + "1", "min([" * 99, "- " * 400 + "1", "not " * 99 + "a",
+             "a > 1 ? 2 : " * 99 + "3", " + ".join(["a"] * 20_000)],
+)  # fmt: skip
+def test_a_formula_that_nobody_could_read_is_refused(text: str) -> None:
+    with pytest.raises(FormulaError) as caught:
+        parse_formula(text, "here")
+    assert len(str(caught.value)) < 500
+
+
+def test_long_formulas_are_read() -> None:
+    names: dict[str, Plain] = {"a": 2}
+    assert evaluate(parse_formula(" + ".join(["a"] * 200)), names) == 400
+    assert evaluate(parse_formula("min([" * 25 + "a" + "])" * 25), names) == 2
+
+
 @pytest.mark.parametrize("text", ["a", "> b", "[1..", "[1, 2]", "1,", "in [1]", "> 1 or < 0"])
 def test_cells_outside_the_language_are_refused(text: str) -> None:
     with pytest.raises(FormulaError):

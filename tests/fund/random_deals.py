@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 STATUSES = ("revolving", "amortising", "accelerated", "defaulted")
-DAY_COUNTS = ("actual/365", "actual/360", "30/360", "30E/360", "actual/actual ISDA")
+DAY_COUNTS = ("actual/365", "actual/364", "actual/360", "30/360", "30E/360", "actual/actual ISDA")
 AMOUNTS = st.integers(1, 40_000_000)
 RATES = st.integers(0, 300_000)
 
@@ -98,7 +98,7 @@ def step_lists(
         elif kind == "fee":
             step = {"fee": draw(st.sampled_from(fees))}
         elif kind == "residual":
-            step = {"residual": classes[-1]}
+            step = {"residual": draw(st.sampled_from(classes))}
         else:
             step = {kind: draw(some)}
             if kind == "principal" and draw(st.booleans()):
@@ -116,7 +116,7 @@ def step_lists(
 @st.composite
 def deal_inputs(draw: st.DrawFn, *, flows: bool = True) -> DealInput:
     """Any deal."""
-    periods, length = draw(st.integers(1, 7)), draw(st.sampled_from([1, 1, 2, 3]))
+    periods, length = draw(st.integers(1, 7)), draw(st.sampled_from([1, 1, 1, 2, 3, 6, 12]))
     names = ["A", "B", "M", "S"][-draw(st.integers(1, 4)) :]
     fees = ["trustee", "tax", "agent"][: draw(st.integers(0, 3))]
     accounts = ["reserve", "idle"][: draw(st.integers(0, 2))]
@@ -134,7 +134,7 @@ def deal_inputs(draw: st.DrawFn, *, flows: bool = True) -> DealInput:
         if by_flows
         else {"balance_minor": draw(AMOUNTS), **draw(pool_terms())},
         "classes": [_class(draw, name) for name in names],
-        "fees": [_fee(draw, name) for name in fees],
+        "fees": [_fee(draw, name, number) for name in fees],
         "accounts": {name: draw(st.integers(0, 900_000)) for name in accounts},
     }
     if length > 1:
@@ -142,7 +142,7 @@ def deal_inputs(draw: st.DrawFn, *, flows: bool = True) -> DealInput:
     buys = draw(st.booleans())
     if buys:
         supply = draw(st.lists(st.integers(0, 6_000_000), min_size=1, max_size=3))
-        price = draw(st.sampled_from([1_000_000, 987_654, 1_010_000]))
+        price = draw(st.sampled_from([1_000_000, 987_654, 1_010_000, 300_000, 10_000_000]))
         deal["purchase"] = {**draw(pool_terms()), "price_ppm": price, "supply_minor": supply}
     deal["triggers"] = [
         {
@@ -182,9 +182,9 @@ def _class(draw: st.DrawFn, name: str) -> DealInput:
     return made
 
 
-def _fee(draw: st.DrawFn, name: str) -> DealInput:
-    kind = draw(st.sampled_from(["fixed_minor", "annual_ppm", "share_ppm"]))
-    fee: DealInput = {"name": name, kind: draw(st.integers(0, 60_000))}
-    if kind != "fixed_minor":
-        fee["base"] = draw(st.sampled_from(["pool_start", "pool_end", "collected_interest"]))
+def _fee(draw: st.DrawFn, name: str, number: st.SearchStrategy[str]) -> DealInput:
+    kinds = draw(st.sets(st.sampled_from(["fixed_minor", "annual_ppm", "share_ppm"]), min_size=1))
+    fee: DealInput = {"name": name, **{kind: draw(st.integers(0, 60_000)) for kind in kinds}}
+    if kinds != {"fixed_minor"}:
+        fee["base"] = draw(st.sampled_from(["pool_start", "collected_interest"]) | number)
     return fee

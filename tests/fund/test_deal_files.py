@@ -43,7 +43,17 @@ BAD = {
     "a day for a month": ("first_period: 2024-01", "first_period: 2024-01-01", "is a day"),
     "typo": ("pay_day: 15", "payday: 15", "pay_day is missing"),
     "formula": ("when: A.due > 0", "when: A.due >", "'the end' where a value belongs in 'A.due >'"),
-    "floating rates": ("rate_ppm: 32000}", "rate_ppm: 32000, index: LPR}", "unknown key 'index'"),
+    "floating rates": ("rate_ppm: 32000}", "rate_ppm: 32000, index: LPR}", "line 39, classes[1].index: index is not offered. Leave it out: hedges, floating rates"),
+    "hedge": ("pay_day: 15", "pay_day: 15\nhedge: {swap: 3}", "hedge is not offered"),
+    "legal final": ("legal_final_on: 2026-12-31", "legal_final_on: 2025-01-14", "legal_final_on: is before the last payment date 2025-01-15. Let the deal end by then"),
+    "class twice in principal": ("principal: [A, B, S]", "principal: [A, B, A]", "line 67, waterfall.amortising[7].principal: class A is there twice. Name each class once"),
+    "class twice in interest": ("{interest: [B]}", "{interest: [B, B]}", "waterfall.amortising[5].interest: class B is there twice"),
+    "deep formula": ("when: A.due > 0", f"when: {'(' * 4000}A.due{')' * 4000} > 0", "triggers[2].when: 8003 words and signs, more than 500,"),
+    "pool without terms": ("rate_ppm: 200000", "rate: 200000", "pool.rate_ppm: rate_ppm is missing"),
+    "clean-up without price": ("status: amortising", "status: amortising\nclean_up: {when: pool_end < 5}", "clean_up.price: price is missing"),
+    "purchase without supply": ("status: amortising", "status: amortising\npurchase: {rate_ppm: 1, months: 2, amortisation: level, price_ppm: 1}", "purchase.supply_minor: supply_minor is missing"),
+    "scenario of two numbers": ("[600000, 100, 100]", "[600000, 100]", "is no scenario. Give [weight_ppm, default, prepayment]"),
+    "a fraction of a fen": ("price_minor: 9900000000", "price_minor: 9900000000.5", "is not a whole number"),
 }  # fmt: skip
 
 
@@ -88,6 +98,16 @@ def test_a_class_without_balance_lives_on_the_residual(tmp_path: Path) -> None:
     assert _differences(tmp_path, trust, expected) == []
 
 
+def test_nothing_said_is_nothing_there(tmp_path: Path) -> None:
+    """A case may write null or an empty list where a deal has none."""
+    bare = {**FLOWS, "clean_up": None, "purchase": None, "triggers": [], "fees": [], "scenarios": [],
+            "accounts": {}, "classes": [{"name": "A", "balance_minor": 100, "rate_ppm": 0,
+                                         "targets_minor": []}]}  # fmt: skip
+    assert _differences(tmp_path, bare, {"paid_minor": 102, "collected_minor": 102}) == []
+    with pytest.raises(UsanceError, match="clean_up is empty"):
+        parse_deal(json.dumps(bare), "deal.json")
+
+
 def test_a_called_deal_needs_no_flows_of_the_months_after(tmp_path: Path) -> None:
     called = {**FLOWS, "pool": {"balance_minor": 110, "flows": [[1, 50, 0, 0], [1, 50, 0, 0]]},
               "clean_up": {"when": "pool_end * 10 <= pool_original", "price": "pool_end"}}  # fmt: skip
@@ -126,6 +146,11 @@ def test_a_trigger_that_cannot_fire_is_a_warning() -> None:
     assert parse_deal(always).warnings == ("trigger 'A's interest unpaid' always fires",)
     back = content.replace("    to: defaulted", "    to: amortising", 1)
     assert "starts at or after its status" in parse_deal(back).warnings[0]
+    bought = content.replace("status: amortising", "status: amortising\npurchase: {rate_ppm: 1, "
+                             "months: 2, amortisation: level, price_ppm: 1, supply_minor: 5}")  # fmt: skip
+    assert parse_deal(bought).warnings == (
+        "loans are described under purchase and no step buys them",
+    )
     unpaid = content.replace("    - {fee: trustee}\n", "")
     assert parse_deal(unpaid).warnings == ("fee 'trustee' is never paid",)
 

@@ -32,6 +32,9 @@ _TOKEN = re.compile(
     r"|(?P<name>\$\.[A-Za-z_]\w*(?:\.\w+)*|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
     r"|(?P<range>\.\.)|(?P<op><=|>=|==|!=|[-+*/<>?:(),\[\]]))"
 )
+MAX_TOKENS, MAX_DEPTH = 500, 30
+"""Words and signs of a formula, and parts of it inside one another; no person reads more."""
+MAX_SHOWN = 200
 _COMPARE = ("==", "!=", "<=", ">=", "<", ">")
 
 
@@ -78,7 +81,9 @@ class _Reader:
     def __init__(self, text: str, where: str, error: type[InputError]) -> None:
         self.text, self.where, self.error = text, where, error
         self.tokens = list(self._split())
-        self.at = 0
+        self.at = self.depth = 0
+        if len(self.tokens) > MAX_TOKENS:
+            self.fail(f"{len(self.tokens)} words and signs, more than {MAX_TOKENS},")
 
     def _split(self) -> Iterator[tuple[str, str]]:
         position, end = 0, len(self.text.rstrip())
@@ -106,12 +111,21 @@ class _Reader:
         self.at += 1
         return found
 
+    def inside(self, read: Callable[[_Reader], Formula]) -> Formula:
+        """A part inside another."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"parts more than {MAX_DEPTH} deep")
+        found = read(self)
+        self.depth -= 1
+        return found
+
     def has(self, *wanted: str) -> bool:
         return self.kind != "text" and self.next in wanted
 
     def fail(self, what: str) -> NoReturn:
         fix = "Use whole numbers, texts, names, + - *, comparisons, floor(a / 12), min([a, b])"
-        raise self.error(f"{what} in {self.text!r}", where=self.where, fix=fix)
+        raise self.error(f"{what} in {self.text[:MAX_SHOWN]!r}", where=self.where, fix=fix)
 
 
 def parse_formula(text: str, where: str = "", *, error: type[InputError] = FormulaError) -> Formula:
@@ -164,9 +178,9 @@ def _choice(read: _Reader) -> Formula:
     if not read.has("?"):
         return condition
     read.take("?")
-    yes = _choice(read)
+    yes = read.inside(_choice)
     read.take(":")
-    return Call("?", (condition, yes, _choice(read)))
+    return Call("?", (condition, yes, read.inside(_choice)))
 
 
 def _either(read: _Reader) -> Formula:
@@ -215,15 +229,15 @@ def _part(read: _Reader) -> Formula:
         return Literal(read.take()[1:-1])
     if read.has("-"):
         read.take()
-        inner = _part(read)
+        inner = read.inside(_part)
         plain = isinstance(inner, Literal) and isinstance(inner.value, int)
         return Literal(-inner.value) if plain else Call("-", (Literal(0), inner))  # type: ignore[operator,union-attr]
     if read.has("not"):
         read.take()
-        return Call("not", (_part(read),))
+        return Call("not", (read.inside(_part),))
     if read.has("("):
         read.take()
-        found = _choice(read)
+        found = read.inside(_choice)
         read.take(")")
         return found
     if kind != "name":
@@ -239,7 +253,7 @@ def _part(read: _Reader) -> Formula:
 def _call(read: _Reader, word: str) -> Formula:
     read.take("(")
     if word == "floor":
-        above = _product(read)  # a sum needs brackets: zen divides before it adds
+        above = read.inside(_product)  # a sum needs brackets: zen divides before it adds
         read.take("/")
         divisor = _part(read)
         if not isinstance(divisor, Literal) or type(divisor.value) is not int or divisor.value < 1:
@@ -249,10 +263,10 @@ def _call(read: _Reader, word: str) -> Formula:
     if word not in ("min", "max"):
         read.fail(f"{word}() is not known")
     read.take("[")
-    args = [_choice(read)]
+    args = [read.inside(_choice)]
     while read.has(","):
         read.take()
-        args.append(_choice(read))
+        args.append(read.inside(_choice))
     read.take("]")
     read.take(")")
     return Call(word, tuple(args))

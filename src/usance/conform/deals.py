@@ -118,7 +118,7 @@ def check_deals(path: Path | str) -> DealReport:
 
 def _check(fields: Fields, number: int) -> DealCheck:
     name = fields.take("id", text) or f"deal {number}"
-    given = fields.inner("input")
+    given = fields.take("input", lambda raw, _: fields.part(_said(raw), "input"))
     expected = fields.need("expected", lambda raw, _: raw)
     if given is None and fields.is_mapping:
         fields.wrong("input is missing", "Give the deal under input", "input")
@@ -130,6 +130,13 @@ def _check(fields: Fields, number: int) -> DealCheck:
     except UsanceError as error:
         return DealCheck(name, 0, problems=(error,))
     return DealCheck(name, _count(expected), tuple(differences(expected, computed)))
+
+
+def _said(given: Any) -> Any:
+    """A document without its nulls, which stand for nothing said."""
+    if isinstance(given, dict):
+        return {key: _said(value) for key, value in given.items() if value is not None}
+    return [_said(each) for each in given] if isinstance(given, list) else given
 
 
 def outcome(deal: Deal) -> dict[str, Any]:

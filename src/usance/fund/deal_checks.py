@@ -200,6 +200,9 @@ def _check_step(deal: Deal, fields: Fields, step: Step, path: Path) -> None:
     for what, name, known, at_key in wrong:
         where = fields.where(*path, at_key)
         fields.problems.append(unknown(what, name, known, where=where))
+    twice = sorted({name for name in step.payees if step.payees.count(name) > 1})
+    for name in twice:
+        fields.wrong(f"class {name} is there twice", "Name each class once in a step", *path, key)
     if step.kind is StepKind.BUY and deal.purchase is None:
         fix = "Give purchase with its terms, price_ppm and supply_minor"
         fields.wrong("buys loans that nobody describes", fix, *path)
@@ -247,6 +250,7 @@ def _check_formula(
 
 
 def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
+    steps = [step for each in deal.waterfall.values() for step in each]
     for trigger in deal.triggers:
         outcomes = possible(trigger.when, scope)
         if len(outcomes) == 1:
@@ -255,9 +259,10 @@ def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
         elif not trigger.to.follows(deal.status):
             yield f"trigger '{trigger.name}' never fires: the deal starts at or after its status"
     for fee in deal.fees:
-        paid = (step for steps in deal.waterfall.values() for step in steps)
-        if not any(step.kind is StepKind.FEE and fee.name in step.payees for step in paid):
+        if not any(step.kind is StepKind.FEE and fee.name in step.payees for step in steps):
             yield f"fee '{fee.name}' is never paid"
+    if deal.purchase is not None and not any(step.kind is StepKind.BUY for step in steps):
+        yield "loans are described under purchase and no step buys them"
     if not any(
         step.source == COLLECTION and step.kind in (StepKind.RESIDUAL, StepKind.MOVE)
         for step in deal.waterfall[deal.status]

@@ -94,14 +94,15 @@ def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
     triggers = tuple(_trigger(each) for each in fields.each("triggers"))
     clean_up = _clean_up(fields.inner("clean_up"))
     waterfall = _waterfall(fields.inner("waterfall"))
-    scenarios = fields.take("scenarios", list_of(_scenario)) or ()
+    scenarios = fields.take("scenarios", some_of(_scenario)) or ()
     price = fields.take("price_minor", amount)
+    legal_final_on = fields.take("legal_final_on", day)
     for key in _LATER_KEYS:
         fields.take(key, lambda given, _: given)
     for key in ("pool", "classes", "waterfall"):
         if key not in fields and fields.is_mapping:
             fields.wrong(f"{key} is missing", f"Give {key}", key)
-    fields.close()
+    _close(fields)
     if fields.problems or pool is None:
         return None
     deal = Deal(
@@ -109,14 +110,31 @@ def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
         months or 1, purchase, fees, accounts or {}, triggers, clean_up, scenarios, price,
         name or "",
     )  # fmt: skip
+    last = deal.paid_on(periods)
+    if legal_final_on is not None and legal_final_on < last:
+        fix = "Let the deal end by then, or the day be later"
+        fields.wrong(f"is before the last payment date {last}", fix, "legal_final_on")
     warnings = check_deal(deal, fields, any_size=any_size)
     return replace(deal, warnings=tuple(warnings))
 
 
-_LATER_KEYS = ("kind", "currency", "source", "entity", "party", "parties", "legal_final_on",
-               "eligibility", "limits", "approved_by", "valid_from", "holders",
-               "retained")  # fmt: skip
+_LATER_KEYS = ("kind", "currency", "source", "entity", "party", "parties", "eligibility", "limits",
+               "approved_by", "valid_from", "holders", "retained")  # fmt: skip
 """Keys of a deal that its payment dates do not need: `deal_terms` reads them."""
+
+
+NOT_OFFERED = ("hedge", "hedges", "swap", "floating", "index", "margin_ppm", "fx")
+"""Asked for elsewhere: hedges, floating rates, foreign currency."""
+
+
+def _close(fields: Fields) -> None:
+    """Refuse by name what is not offered, and every other key that nobody asked for."""
+    for key in fields.keys:
+        if key in NOT_OFFERED:
+            fields.take(key, lambda given, _: given)
+            fix = "Leave it out: hedges, floating rates and foreign currency are not offered"
+            fields.wrong(f"{key} is not offered", fix, key)
+    fields.close()
 
 
 def formula(given: Any, where: str) -> Formula:
@@ -146,6 +164,11 @@ def list_of(read: Reader[T]) -> Callable[[Any, str], tuple[T, ...]]:
     return items
 
 
+def some_of(read: Reader[T]) -> Callable[[Any, str], tuple[T, ...]]:
+    """A reader as `list_of`, which takes an empty list as none."""
+    return lambda given, where: () if given == [] else list_of(read)(given, where)
+
+
 def _month(given: Any, where: str) -> int:
     if isinstance(given, date):
         raise DealError(f"{given} is a day", where=where, fix="Write a month such as 2024-01")
@@ -169,10 +192,10 @@ def _pool(fields: Fields | None) -> Pool | None:
     balance = fields.need("balance_minor", amount)
     if "flows" in fields:
         flows = fields.take("flows", list_of(_flows)) or ()
-        fields.close()
+        _close(fields)
         return Pool(balance, flows=flows)
     terms = _terms(fields)
-    fields.close()
+    _close(fields)
     return Pool(balance, terms)
 
 
@@ -191,7 +214,7 @@ def _purchase(deal: Fields) -> Purchase | None:
     terms = _terms(fields)
     price = fields.need("price_ppm", whole_of(1, MAX_PRICE_PPM))
     supply = fields.need("supply_minor", list_of(amount))
-    fields.close()
+    _close(fields)
     return Purchase(terms, price, supply) if terms and fields.has_needed else None
 
 
@@ -200,9 +223,9 @@ def _class(fields: Fields) -> NoteClass:
         fields.need("name", text),
         fields.need("balance_minor", amount),
         fields.take("rate_ppm", share) or 0,
-        fields.take("targets_minor", list_of(amount)) or (),
+        fields.take("targets_minor", some_of(amount)) or (),
     )
-    fields.close()
+    _close(fields)
     return found
 
 

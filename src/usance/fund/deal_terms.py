@@ -28,8 +28,6 @@ from usance.fund.pool_columns import check_criterion
 MAX_CODE = 32_767
 SHARES = ("region", "grade", "product")
 AVERAGES = ("max_pd_ppm", "min_rate_ppm", "max_months")
-REFUSED = ("hedge", "swap", "floating", "index")
-"""Asked for elsewhere and not offered: hedges, floating rates, foreign currency."""
 
 
 class DealKind(Enum):
