@@ -94,6 +94,21 @@ def test_a_borrower_is_found_by_id_and_by_reference(browser: httpx.Client, serve
         assert browser.get(f"{HOME}/borrowers/{unknown}").status_code == 404
 
 
+def test_a_borrower_is_found_by_phone_however_it_is_written(
+    browser: httpx.Client, served: Served
+) -> None:
+    user = served.post("/v1/users", {"client_ref": new_ref(), "region": 1}).json()["user"]
+    person = {"name": "Li Hua", "national_id": new_ref(), "phone": "+8613877001234",
+              "email": "l@h.example"}  # fmt: skip
+    assert served.ask("PUT", f"/v1/users/{user}/person", json=person).status_code == 200
+    sign_in(browser, served)
+    for asked in ("+8613877001234", "+86 138 7700 1234", "86-138-7700-1234"):
+        page = browser.get(f"{HOME}/search", params={"q": asked})
+        assert page.url.path == f"{HOME}/borrowers/{user}", asked
+        assert "13877001234" not in page.text.replace(" ", "")
+    assert "Nothing was found" in browser.get(f"{HOME}/search", params={"q": "+8613877001235"}).text
+
+
 def test_a_loan_shows_what_the_api_says(browser: httpx.Client, served: Served) -> None:
     body = {"client_ref": new_ref(), "region": 3}
     user = served.post("/v1/users", body).json()["user"]

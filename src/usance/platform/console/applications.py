@@ -13,7 +13,7 @@ from usance.platform.assistant.facts import application_facts
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
 from usance.platform.user_record import read_id
@@ -23,7 +23,7 @@ _IS_ASKED = (
 )
 
 
-async def show(visit: Visit) -> Response:
+async def show(visit: Visit) -> Listed:
     """Applications, newest first, by outcome; those that wait for a person come first."""
     asked = ListState.of(visit.request, {"outcome": ("", "waiting", *OUTCOMES)}, default="waiting")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -36,9 +36,9 @@ async def show(visit: Visit) -> Response:
          "score": row["score"], "line": printed(row["line_minor"], currency)}
         for row in rows
     ]  # fmt: skip
-    return listing(visit, "applications", asked, shown, key="decision", links={
+    return Listed("applications", asked, shown, key="decision", links={
         "decision": f"{HOME}/applications/", "user": f"{HOME}/borrowers/"},
-        parts=parts_of(visit))  # fmt: skip
+        parts=parts_of(visit), numbers=("grade", "score", "line"))  # fmt: skip
 
 
 async def one(visit: Visit, error: str = "", status: int = 200) -> Response:

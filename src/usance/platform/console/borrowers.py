@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.reads.borrowers import (
     cases_of,
@@ -19,7 +19,7 @@ from usance.platform.reads.documents import agreements
 from usance.platform.user_record import read_id
 
 
-async def find(visit: Visit) -> Response:
+async def find(visit: Visit) -> Listed:
     """Users, newest first, by channel."""
     async with visit.platform.reading(visit.operator.principal) as read:
         lender = read.moment.lender
@@ -28,7 +28,7 @@ async def find(visit: Visit) -> Response:
         rows = await user_rows(read.transaction, lender, read.moment.vault,
                                asked.filters["channel"], asked.before, asked.limit + 1
                                )  # fmt: skip
-    return listing(visit, "borrowers", asked, rows, key="user",
+    return Listed("borrowers", asked, rows, key="user",
                    links={"user": f"{HOME}/borrowers/"})  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from usance.platform.console.amounts import printed
 from usance.platform.console.case_desk import CaseDesk, case_number, problem_of
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.contact_desk import letter_of
 from usance.platform.errors import Forbidden, PlatformError
 from usance.platform.reads import case_results
@@ -82,7 +82,7 @@ def _need(visit: Visit, command: str) -> None:
                         fix="Ask somebody who may")  # fmt: skip
 
 
-async def cases(visit: Visit) -> Response:
+async def cases(visit: Visit) -> Listed:
     """The queue: cases with filters, in the address and as files."""
     stages = ["", *(each.label for each in Stage)]
     asked = ListState.of(visit.request, {"state": ["open", "closed", "all"], "stage": stages},
@@ -100,7 +100,7 @@ async def cases(visit: Visit) -> Response:
         shown = [{**row, "past_due_minor": printed(row["past_due_minor"], currency)}
                  for row in shown]  # fmt: skip
     links = {"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"}
-    return listing(visit, "collections", asked, shown, key="case", links=links,
+    return Listed("collections", asked, shown, key="case", links=links,
                    title=visit.texts["part_cases"], numbers=("days_past_due", "past_due_minor"),
                    parts=_parts(visit))  # fmt: skip
 
@@ -127,7 +127,7 @@ async def work(visit: Visit) -> Response:
         return await case(visit, problem_of(error), error.http_status)
 
 
-async def promises(visit: Visit) -> Response:
+async def promises(visit: Visit) -> Listed:
     """Promises to pay by state."""
     states = ["", *(each.value for each in PromiseState)]
     asked = ListState.of(visit.request, {"state": states})
@@ -138,7 +138,7 @@ async def promises(visit: Visit) -> Response:
         currency = read.moment.lender.currency
     if not asked.format:
         rows = [{**row, "amount_minor": printed(row["amount_minor"], currency)} for row in rows]
-    return listing(visit, "collections", asked, rows, key="promise",
+    return Listed("collections", asked, rows, key="promise",
                    links={"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"},
                    title=visit.texts["promises"], numbers=("amount_minor",),
                    parts=_parts(visit))  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads import configuration
 from usance.platform.reads.approvals import STATES, approval_of, approval_rows
@@ -29,7 +29,7 @@ def _parts(visit: Visit) -> list[tuple[str, str]]:
             (t["parameters"], f"{home}/parameters"), (t["people"], f"{home}/people")]  # fmt: skip
 
 
-async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
+async def show(visit: Visit, error: str = "", status: int = 200) -> Response | Listed:
     """Approvals by state, with search; those that are safe together are answered together."""
     asked = ListState.of(visit.request, {"state": (*STATES, "")}, default="pending", typed=("q",))
     if visit.request.method == "POST":
@@ -38,7 +38,7 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
         rows = await approval_rows(read.transaction, asked.filters["state"], asked.texts["q"],
                                    asked.before, asked.limit + 1)  # fmt: skip
     if asked.format:
-        return listing(visit, "control", asked, rows, key="approval", links={})
+        return Listed("control", asked, rows, key="approval", links={})
     shown = rows[: asked.limit]
     after = asked.address(before=str(shown[-1]["approval"])) if len(rows) > asked.limit else ""
     for each in shown:
@@ -83,7 +83,7 @@ async def decide(visit: Visit) -> Response:
     return see(f"{HOME}/control")
 
 
-async def decide_many(visit: Visit) -> Response:
+async def decide_many(visit: Visit) -> Response | Listed:
     """Agree to several that are safe together; each for itself, once for the form's key."""
     given = await form(visit.request)
     problems: list[str] = []
@@ -105,7 +105,7 @@ async def decide_many(visit: Visit) -> Response:
     return see(f"{HOME}/control")
 
 
-async def audit(visit: Visit) -> Response:
+async def audit(visit: Visit) -> Response | Listed:
     """The audit by person, command and subject; its chain is verified on demand."""
     asked = ListState.of(visit.request, {}, typed=("who", "command", "subject"))
     is_asked = visit.request.query_params.get("verify") == "1"
@@ -113,7 +113,7 @@ async def audit(visit: Visit) -> Response:
         rows = await audit_page(read.transaction, dict(asked.texts), asked.before, asked.limit + 1)
         verified = await access_reads.verify_seals(read.transaction) if is_asked else None
     if asked.format:
-        return listing(visit, "audit", asked, rows, key="id", links={})
+        return Listed("audit", asked, rows, key="id", links={})
     shown = rows[: asked.limit]
     after = asked.address(before=str(shown[-1]["id"])) if len(rows) > asked.limit else ""
     return visit.page("control", "audit", visit.texts["audit"], rows=shown, asked=asked,

@@ -12,7 +12,7 @@ from usance.base.documents import parse_json
 from usance.base.errors import IdError
 from usance.base.ids import parse_id, print_id
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.console.log_tail import TAIL
 from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.jobs import queue
@@ -64,25 +64,25 @@ async def show(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def requests(visit: Visit) -> Response:
+async def requests(visit: Visit) -> Listed:
     """Requests by idempotency key, id, path and outcome, newest first."""
     asked = ListState.of(visit.request, {"outcome": ("", "fine", "failed")},
                          typed=("key", "request", "path"))  # fmt: skip
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await request_page(read.transaction, {**asked.filters, **asked.texts}, asked.before,
                                   asked.limit + 1)  # fmt: skip
-    return listing(visit, "developers", asked, rows, key="request", links={},
+    return Listed("developers", asked, rows, key="request", links={},
                    title=visit.texts["requests"], numbers=("microseconds",),
                    parts=_parts(visit))  # fmt: skip
 
 
-async def events(visit: Visit) -> Response:
+async def events(visit: Visit) -> Listed:
     """Events by name and subject, newest first."""
     asked = ListState.of(visit.request, {}, typed=("event", "subject"))
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await event_page(read.transaction, asked.texts["event"], asked.texts["subject"],
                                 asked.before, asked.limit + 1)  # fmt: skip
-    return listing(visit, "developers", asked, rows, key="id", title=visit.texts["events"],
+    return Listed("developers", asked, rows, key="id", title=visit.texts["events"],
                    links={"id": f"{HOME}/developers/events/"}, parts=_parts(visit))  # fmt: skip
 
 

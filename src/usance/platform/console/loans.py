@@ -14,7 +14,7 @@ from usance.pages.charts import Figure, columns
 from usance.pages.components import Event, time_line
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import ListState, listing
+from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.loan_record import load_loan
 from usance.platform.reads.institutions import routing_of
@@ -25,7 +25,7 @@ from usance.platform.user_record import read_id
 ROWS = 200
 
 
-async def find(visit: Visit) -> Response:
+async def find(visit: Visit) -> Listed:
     """Loans, newest borrowers first, by state, product and funding model."""
     asked = ListState.of(visit.request, {
         "state": ("", OPEN, CLOSED), "product": ("", *(each.label for each in Product)),
@@ -41,7 +41,7 @@ async def find(visit: Visit) -> Response:
          "owed": printed(row["owed_minor"], currency)}
         for row in rows
     ]  # fmt: skip
-    return listing(visit, "loans", asked, shown, key="loan", links={
+    return Listed("loans", asked, shown, key="loan", links={
         "loan": f"{HOME}/loans/", "user": f"{HOME}/borrowers/"},
         numbers=("principal", "owed", "days_past_due"))  # fmt: skip
 

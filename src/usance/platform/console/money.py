@@ -11,7 +11,7 @@ from usance.base.codes import Currency
 from usance.platform.commands.breaks import OWNERS
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import ListState, file_of, listing
+from usance.platform.console.lists import Listed, ListState, file_of
 from usance.platform.errors import InvalidField
 from usance.platform.reads import money_lists as reads
 from usance.platform.reads.settlements import settlement_control
@@ -67,7 +67,7 @@ async def show(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def orders(visit: Visit) -> Response:
+async def orders(visit: Visit) -> Listed:
     """Payment orders by state and kind."""
     asked = ListState.of(visit.request, {"state": ["", *(each.value for each in OrderState)],
                                          "kind": ["", *(each.value for each in Purpose)]}
@@ -82,7 +82,7 @@ async def orders(visit: Visit) -> Response:
     return _list(visit, "orders", asked, rows, names, "order", currency)
 
 
-async def files(visit: Visit) -> Response:
+async def files(visit: Visit) -> Listed:
     """Files of banks and providers that were taken, with every version."""
     asked = ListState.of(visit.request, {"source": ["", "bank", "provider"]})
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -94,7 +94,7 @@ async def files(visit: Visit) -> Response:
     return _list(visit, "files", asked, rows, names, "file", currency)
 
 
-async def breaks(visit: Visit) -> Response:
+async def breaks(visit: Visit) -> Listed:
     """Breaks with class, amount, age, owner and the command that is proposed."""
     states = ["waiting", "open", "explained", "cleared", "resolved", ""]
     asked = ListState.of(visit.request, {"state": states, "owner": ["", *OWNERS]},
@@ -110,7 +110,7 @@ async def breaks(visit: Visit) -> Response:
     return _list(visit, "breaks", asked, rows, names, "break", moment.lender.currency)
 
 
-async def unallocated(visit: Visit) -> Response:
+async def unallocated(visit: Visit) -> Listed:
     """Money received that no loan has taken."""
     asked = ListState.of(visit.request, {"state": ["open", "used", ""]}, default="open")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -124,7 +124,7 @@ async def unallocated(visit: Visit) -> Response:
     return _list(visit, "unallocated", asked, rows, names, "unallocated", moment.lender.currency)
 
 
-async def settlements(visit: Visit) -> Response:
+async def settlements(visit: Visit) -> Listed:
     """Settlement batches by state and institution."""
     async with visit.platform.reading(visit.operator.principal) as read:
         lender = read.moment.lender
@@ -143,7 +143,7 @@ async def settlements(visit: Visit) -> Response:
     return _list(visit, "settlements", asked, rows, names, "settlement", lender.currency)
 
 
-async def claims(visit: Visit) -> Response:
+async def claims(visit: Visit) -> Listed:
     """Claims of loans that were compensated, with what was recovered on each."""
     states = sorted(each.value for each in ClaimState)
     asked = ListState.of(visit.request, {"state": ["", *states]})
@@ -157,7 +157,7 @@ async def claims(visit: Visit) -> Response:
     return _list(visit, "claims", asked, rows, names, "claim", moment.lender.currency)
 
 
-async def guarantors(visit: Visit) -> Response:
+async def guarantors(visit: Visit) -> Listed:
     """Third-party guarantors with what they guarantee, their deposits and claims."""
     asked = ListState.of(visit.request, {})
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -168,7 +168,7 @@ async def guarantors(visit: Visit) -> Response:
     return _list(visit, "guarantors", asked, rows, names, "guarantor", currency)
 
 
-async def accounts(visit: Visit) -> Response:
+async def accounts(visit: Visit) -> Listed:
     """Virtual accounts with the user or loan that each is for."""
     asked = ListState.of(visit.request, {"state": ["open", "closed", ""]}, default="open")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -193,7 +193,7 @@ async def control(visit: Visit) -> Response:
 def _list(
     visit: Visit, part: str, asked: ListState, rows: Rows, names: Sequence[str], key: str,
     currency: Currency,
-) -> Response:  # fmt: skip
+) -> Listed:  # fmt: skip
     links = {"order": f"{BASE}/orders/", "file": f"{BASE}/files/", "replaces": f"{BASE}/files/",
              "break": f"{BASE}/breaks/", "unallocated": f"{BASE}/unallocated/",
              "settlement": f"{BASE}/settlements/", "claim": f"{BASE}/claims/",
@@ -203,8 +203,8 @@ def _list(
     numbers = [name for name in names if name.endswith(("_minor", "_days"))]
     if part == "claims":  # a claim on ourselves has no page of a guarantor
         del links["guarantor"]
-    return listing(
-        visit, "money", asked, shown(rows, names, currency, raw=bool(asked.format)), key=key,
+    return Listed(
+        "money", asked, shown(rows, names, currency, raw=bool(asked.format)), key=key,
         links=links, title=visit.texts[f"part_{part}"], parts=parts(visit),
         numbers=[*numbers, "lines", "differing", "claims_waiting"],
     )  # fmt: skip

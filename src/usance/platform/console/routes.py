@@ -22,6 +22,7 @@ from usance.platform.console import (
     collections,
     control,
     developers,
+    exports,
     funding,
     loans,
     matching,
@@ -35,6 +36,7 @@ from usance.platform.console import (
     sign_in,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
+from usance.platform.console.lists import Listed
 from usance.platform.console.log_tail import keep_tail
 from usance.platform.errors import Forbidden, NotFound
 
@@ -44,10 +46,14 @@ ICON = (
     '<path d="M3.5 11.5 6.5 8l2.5 2 3.5-5" fill="none" stroke="#fff" stroke-width="1.7"/></svg>'
 )
 """The mark of a tab."""
-Answer = Callable[[Visit], Awaitable[Response]]
+Answer = Callable[[Visit], Awaitable[Response | Listed]]
 PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/overview"): ("overview", overview.show),
     ("GET", "/search"): ("overview", search.search),
+    ("GET", "/exports"): ("overview", exports.show),
+    ("POST", "/exports"): ("overview", exports.ask),
+    ("GET", "/exports/{job}"): ("overview", exports.file),
+    ("POST", "/exports/{job}/{action}"): ("overview", exports.act),
     ("GET", "/books/{path:path}"): ("overview", closed_books.show),
     ("GET", "/applications"): ("applications", applications.show),
     ("GET", "/applications/checks"): ("applications", checks.show),
@@ -161,7 +167,8 @@ def _guarded(screen: str, answer: Answer) -> Callable[[Request], Awaitable[Respo
             return visit
         try:
             visit.need(screen)
-            return await answer(visit)
+            told = await answer(visit)
+            return told.response(visit) if isinstance(told, Listed) else told
         except NotFound:
             return visit.page(screen, "message", visit.texts["no_such_page"], 404,
                               text=visit.texts["what_next"])  # fmt: skip

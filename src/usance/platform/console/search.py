@@ -1,4 +1,4 @@
-"""The search of the console: an id leads to its record; a reference, or an amount and a day, too.
+"""The search of the console: an id leads to its record; references, phones and amounts do too.
 
 A number of the right form is led to its screen, which says so if there is no such record.
 """
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit, see
 from usance.platform.errors import InvalidField, NotFound
-from usance.platform.reads.search import payments_named
+from usance.platform.reads.search import payments_named, users_found
 
 PLACES = {
     "us_": ("borrowers", "/borrowers/{}"), "ln_": ("loans", "/loans/{}"),
@@ -36,7 +36,8 @@ async def search(visit: Visit) -> Response:
     async with visit.platform.reading(visit.operator.principal) as read:
         currency = read.moment.lender.currency
         if asked:
-            users = await read.users_named(asked)
+            users = await users_found(read.transaction, read.moment.lender, read.moment.vault,
+                                      asked) if "borrowers" in visit.screens else []  # fmt: skip
             payments = await payments_named(read.transaction, read.moment.lender, asked)
     if len(users) == 1 and not payments:
         return see(f"{HOME}/borrowers/{users[0]['user']}")

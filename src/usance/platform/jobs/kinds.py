@@ -27,7 +27,7 @@ from usance.platform.timekeeper import DAY_JOB, RETENTION_JOB
 if TYPE_CHECKING:
     from usance.platform.live import Platform
 
-WORLD_JOB = "world.days"
+WORLD_JOB, EXPORT_JOB = "world.days", "list.export"
 
 
 def kinds_of(platform: Platform) -> dict[str, JobKind]:
@@ -86,6 +86,7 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
     handlers: dict[str, Handler] = {
         SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
         FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day,
+        EXPORT_JOB: partial(_export, platform),
         SCREEN_JOB: partial(screen_all, platform), RETENTION_JOB: partial(_retain, platform),
     }  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}
@@ -95,3 +96,10 @@ async def _retain(platform: Platform, work: Work) -> Mapping[str, Any]:
     """Rows that retention no longer allows are deleted."""
     command = ApplyRetention(date.fromisoformat(work.job.payload["day"]))
     return (await platform.do(SYSTEM, command)).answer
+
+
+async def _export(platform: Platform, work: Work) -> Mapping[str, Any]:
+    """A list of the console is written into a file for whoever asked."""
+    from usance.platform.console.exports import export_list
+
+    return await export_list(platform, work)

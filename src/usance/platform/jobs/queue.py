@@ -215,6 +215,17 @@ async def jobs(
     return [_job(row) for row in rows]
 
 
+async def jobs_of(
+    connection: asyncpg.Connection, kind: str, payload: Mapping[str, Any], limit: int
+) -> list[Job]:
+    """The latest jobs of a kind whose payload holds some values, newest first."""
+    rows = await connection.fetch(
+        "select * from usance.jobs where kind = $1 and payload @> $2::jsonb "
+        "order by job_id desc limit $3", kind, json.dumps(payload), limit,
+    )  # fmt: skip
+    return [_job(row) for row in rows]
+
+
 async def _end(
     connection: asyncpg.Connection, job: Job, state: JobState, *, error: str = "",
     result: Mapping[str, Any] | None = None,

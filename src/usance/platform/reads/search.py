@@ -1,4 +1,4 @@
-"""Search of the console: references of channels and providers, and an amount with a day."""
+"""Search of the console: references of channels and providers, phones, an amount with a day."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 from usance.base.codes import Currency
 from usance.platform.lender import Lender
 from usance.platform.reads.payments import payment_answer
+from usance.platform.reads.users import users_named, users_of_phone
+from usance.platform.security.phones import is_phone
+from usance.platform.vault import Vault
 
 if TYPE_CHECKING:
     import asyncpg
@@ -38,6 +41,16 @@ def amount_and_day(text: str, currency: Currency) -> tuple[int, date] | None:
         return int(minor), date.fromisoformat(found["day"])
     except ValueError:
         return None  # no such day, so no payment of it
+
+
+async def users_found(
+    transaction: asyncpg.Connection, lender: Lender, vault: Vault, text: str
+) -> list[dict[str, Any]]:
+    """Users of a channel's reference, or of a phone by its blind index."""
+    found = await users_named(transaction, lender, vault, text)
+    if found or not is_phone(text):
+        return found
+    return await users_of_phone(transaction, lender, vault, text, SHOWN)
 
 
 async def payments_named(

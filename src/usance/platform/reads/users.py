@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from usance.base.ids import print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.shapes import moment_text
+from usance.platform.security.phones import phone_index
 from usance.platform.security.sealed_values import client_ref_of, ref_index
 from usance.platform.user_record import USER_KINDS, not_found
 from usance.platform.vault import Vault
@@ -56,6 +57,17 @@ async def users_named(
     rows = await transaction.fetch(
         "select user_id from usance.client_refs where client_ref = any($1)", [*indexes, client_ref]
     )
+    return await users_of(transaction, lender, vault, [row["user_id"] for row in rows])
+
+
+async def users_of_phone(
+    transaction: asyncpg.Connection, lender: Lender, vault: Vault, phone: str, limit: int
+) -> list[dict[str, Any]]:
+    """Users with a phone, by its blind index; the number itself is read nowhere."""
+    rows = await transaction.fetch(
+        "select user_id from usance.user_persons where phone = $1 order by 1 limit $2",
+        phone_index(vault, phone), limit,
+    )  # fmt: skip
     return await users_of(transaction, lender, vault, [row["user_id"] for row in rows])
 
 
