@@ -206,6 +206,8 @@ def test_pages_of_the_closed_book_are_shown_inside_the_frame(
         page = browser.get(f"{HOME}/statements")
         assert "<b>Net income</b>" in page.text
         assert f'href="{HOME}/books/lines/net.html#x"' in page.text
+        chinese = browser.get(f"{HOME}/statements", headers={"Accept-Language": "zh"})
+        assert "<b>净利润</b>" in chinese.text
         page = browser.get(f"{HOME}/books/lines/net.html")
         assert f'href="{HOME}/loans/ln_00000000G01"' in page.text
         assert 'aria-current="page">Statements' in page.text

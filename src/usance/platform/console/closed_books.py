@@ -1,7 +1,8 @@
 """Figures of closed books: the pages that `usance pages BOOK` writes, inside the console's frame.
 
-A close leaves its pages in the home of the platform. They are shown as they were written; a link to
-a loan leads to the loan as it is now, so that one drills from net income to a loan and its facts.
+A close leaves its pages in the home of the platform. They are shown as they were written, in the
+visitor's language; a link to a loan leads to the loan as it is now, so that one drills from net
+income to a loan and its facts.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from markupsafe import Markup
 from starlette.responses import Response
 
+from usance.pages.site.language import translated
 from usance.pages.site.write import MARK
-from usance.platform.console.frame import HOME, Visit
+from usance.platform.console.frame import HOME, Visit, language_of
 from usance.platform.console.risk import live_parts
 from usance.platform.errors import NotFound
 
@@ -67,8 +69,11 @@ def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
     found = _MAIN.search((folder / path).read_text("utf-8"))
     if found is None:
         return None
-    content = _LINK.sub(lambda link: _led(path, link, before), _ONWARD.sub("", found[2]))
-    return str(Markup(found[1]).unescape()), Markup(content)  # noqa: S704 -- our own file
+    language = language_of(visit.request)
+    title, content = (translated(each, language) for each in
+                      (f"<h1>{found[1]}</h1>", _ONWARD.sub("", found[2])))  # fmt: skip
+    content = _LINK.sub(lambda link: _led(path, link, before), content)
+    return Markup(title).striptags(), Markup(content)  # noqa: S704 -- our own file
 
 
 def _led(path: str, link: re.Match[str], before: str) -> str:

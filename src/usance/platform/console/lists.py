@@ -137,7 +137,9 @@ class Listed:
         return visit.page(
             self.screen, "list", self.title or visit.texts[self.screen], rows=rows,
             names=self.names, asked=asked, after=after, links=self.links, numbers=self.numbers,
-            parts_of=self.parts, is_part=bool(asked.sort) and self.has_more, most=f"{SORTED:,}",
+            orders={each: (asked.sorting(each), asked.direction(each)) for each in self.names},
+            parts_of=self.parts,
+            is_part=bool(asked.sort) and self.has_more, most=f"{SORTED:,}",
         )  # fmt: skip
 
 
