@@ -131,7 +131,7 @@ class LiveDays(DayByDay):
         if at is not None:
             async with self.platform.database.transaction(0) as transaction:
                 moment = await now(transaction, self.platform.services)
-                await set_clock(transaction, moment, at)
+                await set_clock(transaction, at, moment.lender.business_date(at))
             await self._lender()
         if isinstance(command, ServeLoan):
             return (await self.platform.do(who, command)).answer

@@ -227,8 +227,9 @@ def closed(live: LiveDays, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 
     async def close_all() -> list[MonthEnd]:
         async with live.platform.database.transaction(0) as transaction:
-            await set_clock(transaction, await now(transaction, live.platform.services),
-                            over + timedelta(microseconds=1))  # fmt: skip
+            await now(transaction, live.platform.services)
+            to = over + timedelta(microseconds=1)
+            await set_clock(transaction, to, live.lender.business_date(to))
         live.platform.services.last = live.lender
         made = []
         for label in PERIODS:

@@ -26,7 +26,6 @@ from usance.platform.partners.dispatch import (
 from usance.platform.partners.settle_day import end_evening
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
-from usance.service.events_of_loan import DayPart
 
 if TYPE_CHECKING:
     import asyncpg
@@ -63,8 +62,10 @@ async def run_until(platform: Platform, to: datetime) -> list[Done]:
             if due is None:
                 break
             at, what = due
-            await set_clock(transaction, moment, max(at, moment.at))
-            day = moment.lender.business_date(max(at, moment.at))
+            # A day that is taken up again keeps its date: commands have moved its clock by some
+            # microseconds, perhaps beyond midnight.
+            day = max(moment.lender.business_date(at), moment.business_date)
+            await set_clock(transaction, max(at, moment.at), day)
         name, aside = await _serve(platform, what)
         own = (what.day if isinstance(what, HalfDay) else day, name)
         states[own] = "set_aside" if aside else states.get(own, "done")
@@ -74,10 +75,7 @@ async def run_until(platform: Platform, to: datetime) -> list[Done]:
 async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
     """Do one thing that fell due; its name, and how many loans of it were set aside."""
     if isinstance(what, HalfDay):
-        aside = await serve_half(platform, what)
-        if what.part is DayPart.EVENING:
-            await end_evening(platform, what.day)
-        return str(what.part), aside
+        return str(what.part), await serve_half(platform, what, end_evening)
     if isinstance(what, DeskRun):
         await run_desk(platform, what)
         return "desk", 0

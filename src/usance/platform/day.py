@@ -9,7 +9,7 @@ never stops the others.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,6 +45,10 @@ _LAST_MOMENT = time(23, 59, 59, 999_999, fold=1)
 """The later of two where clocks are set back at midnight."""
 
 
+Ending = Callable[["Platform", date], Awaitable[None]]
+"""The end of an evening, once its loans and cases were served."""
+
+
 class HalfDay(NamedTuple):
     """The morning or the evening of a business day."""
 
@@ -73,10 +77,11 @@ async def next_half(transaction: asyncpg.Connection, moment: Moment) -> HalfDay:
     return HalfDay(row["day"], DayPart(row["part"])).next()
 
 
-async def serve_half(platform: Platform, half: HalfDay) -> int:
+async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = None) -> int:
     """Serve every open loan that something may fall due on, then mark the half day as served.
 
-    The number of loans that could not be served and were set aside.
+    What ends an evening is done before the mark, so that a machine which dies in between does it
+    again. The number of loans that could not be served and were set aside.
     """
     served = aside = 0
     arrears: list[tuple[int, int, int, int]] = []
@@ -95,6 +100,8 @@ async def serve_half(platform: Platform, half: HalfDay) -> int:
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
         await enqueue_deals(platform, half.day)
+        if ending is not None:
+            await ending(platform, half.day)
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         await transaction.execute(
             "insert into usance.business_days values ($1, $2, $3, $4, $5)", half.day,

@@ -41,15 +41,19 @@ class DayEnd:
 
 
 async def end_day(platform: Platform, home: Path, last: date | None = None) -> DayEnd:
-    """Bring the business date over a day; a sandbox's clock is moved, a live one's waited for."""
+    """Bring the business date over a day; a sandbox's clock is moved, a live one's waited for.
+
+    A day that has just gone by is finished: whoever ended it may have died before it was exported.
+    """
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         moment = await now(transaction, platform.services)
     day = last or moment.business_date
-    if last is not None and last < moment.business_date:
+    if last is not None and last < moment.business_date - timedelta(days=1):
         raise ClockBackwards(f"{last} is over, it is {moment.business_date}", where="--through",
                              fix="Give the business date or a later day")  # fmt: skip
     if moment.lender.is_sandbox:
-        await advance(platform, over_at(moment, day))
+        if moment.at < over_at(moment, day):
+            await advance(platform, over_at(moment, day))
     else:
         await run_due(platform)
         day = moment.lender.business_date(moment.at) - timedelta(days=1)

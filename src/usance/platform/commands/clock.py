@@ -39,9 +39,8 @@ def check_advance(moment: Moment, to: datetime) -> None:
                            fix="Go there in several steps")  # fmt: skip
 
 
-async def set_clock(transaction: asyncpg.Connection, moment: Moment, to: datetime) -> None:
-    """Put the clock to a moment, and the business date with it."""
-    day = moment.lender.business_date(to)
+async def set_clock(transaction: asyncpg.Connection, to: datetime, day: date) -> None:
+    """Put the clock to a moment of a business day."""
     await transaction.execute("select usance.set_clock($1, $2)", to, day)
 
 
@@ -63,7 +62,7 @@ def advance_after(done: Sequence[Done] | None) -> Handler:
         if done is None:
             check_advance(moment, command.to)
         to = max(command.to, moment.at)
-        await set_clock(transaction, moment, to)
+        await set_clock(transaction, to, moment.lender.business_date(to))
         answer: dict[str, Any] = {
             "now": moment_text(to), "business_date": moment.lender.business_date(to).isoformat(),
             "jobs": [{"day": each.day.isoformat(), "name": each.name, "state": each.state}

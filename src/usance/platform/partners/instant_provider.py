@@ -42,17 +42,19 @@ class InstantProvider:
 
     def send(self, order: PaymentOrder) -> OrderEvent:
         """The answer at once."""
-        ending = order.amount_minor % 100
+        ending, moves_on = order.amount_minor % 100, self.made_on
         if ending == self.rejected_ending:
             return OrderEvent(EventKind.REJECTED, self.at, SOURCE)
-        if ending == self.next_day_ending and self.today < next_business_day(self.made_on):
+        if ending == self.next_day_ending:
+            moves_on = next_business_day(self.made_on)
+        if self.today < moves_on:
             return OrderEvent(EventKind.ACCEPTED, self.at, SOURCE)
         return OrderEvent(
-            EventKind.SETTLED, self.at, SOURCE, order.amount_minor, order.reference, self.today
+            EventKind.SETTLED, self.at, SOURCE, order.amount_minor, order.reference, moves_on
         )
 
     def status(self, order: PaymentOrder) -> OrderEvent:
-        """The same as sending it again."""
+        """The same as sending it again: the day of the order counts, not that of the question."""
         return self.send(order)
 
     def notices(self) -> Iterable[Notice]:
