@@ -16,6 +16,7 @@ from tests.platform.sandbox import Sandbox
 from usance.platform.api.health import Figures
 from usance.platform.api.request_log import RequestLog
 from usance.platform.closing.day_end import end_day_apart
+from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.live import Platform
 from usance.platform.logs import JsonLines
@@ -36,7 +37,8 @@ def told(sandbox: Sandbox, home: Path) -> dict[tuple[str, ...], float]:
         with pytest.raises(NoLine):
             await platform.do(channel, "drawdown.request", body)
         async with platform.database.transaction(0) as transaction:
-            gauges = await condition(transaction, home)
+            lender = (await now(transaction, platform.services)).lender
+            gauges = await condition(transaction, home, lender)
         registry = CollectorRegistry()
         registry.register(Figures(RequestLog(platform.database), platform.figures, gauges))
         return generate_latest(registry).decode()

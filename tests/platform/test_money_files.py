@@ -24,8 +24,10 @@ CAMT = """<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkTo
 </TxDtls></NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>"""
 
 
-def take(sandbox: Sandbox, name: str, content: str, profile: str = "psp") -> dict[str, Any]:
-    command = TakeFile(name, content, profile, "psp_a")
+def take(
+    sandbox: Sandbox, name: str, content: str, profile: str = "psp", provider: str = "psp_a"
+) -> dict[str, Any]:
+    command = TakeFile(name, content, profile, provider)
     return sandbox.within(lambda platform: take_file(platform, command))
 
 

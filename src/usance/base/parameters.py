@@ -38,6 +38,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from usance.base.calendars import CalendarRule
 from usance.base.codes import DEFAULT_PACK
 from usance.base.dates import parse_date
 from usance.base.documents import parse_yaml, read_text
@@ -172,6 +173,14 @@ def _text(given: Any, where: str) -> str:
     return given
 
 
+def _calendar(given: Any, where: str) -> str:
+    words = _text(given, where)
+    CalendarRule.parse(words, where=where)
+    return words
+
+
+CALENDAR = "calendar"
+"""The unit of business days in words, of one year or of every year."""
 UNITS: dict[str, Callable[[Any, str], Plain]] = {
     "rate": _rate,
     "money": _money,
@@ -181,6 +190,7 @@ UNITS: dict[str, Callable[[Any, str], Plain]] = {
     "flag": _flag,
     "clock": _clock,
     "text": _text,
+    CALENDAR: _calendar,
 }
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from usance.base.calendars import Calendar
+from usance.base.calendars import BusinessDays
 from usance.base.codes import FactKind, FundingModel
 from usance.base.dates import from_day, to_day
 from usance.base.money import split
 from usance.books.chart import load_chart
 from usance.loan.facts import visible
 from usance.loan.loan import schedule
+from usance.platform.business_calendars import business_days
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.settling_columns import DayAmounts, amounts_by_day
@@ -44,7 +45,7 @@ Row = tuple[int, date, LineKind, int]
 class InstitutionTerms(NamedTuple):
     """Days on which an institution is settled, days its cut-off lies back, and its layout."""
 
-    calendar: Calendar
+    calendar: BusinessDays
     lag_days: int
     layout: SettlementLayout
 
@@ -53,7 +54,7 @@ class InstitutionTerms(NamedTuple):
         """The terms of an institution as the lender's document states them."""
         name = lender.party_name("institution", institution)
         given: Mapping[str, Any] = lender.document.get("institutions", {}).get(name, {})
-        calendar = Calendar.from_document(given.get("calendar", {}), where=name)
+        calendar = business_days(lender, "institution", name)
         layout = parse_layout(json.dumps(given.get("layout", LAYOUT)), name)
         return cls(calendar, int(given.get("cut_off_days", 0)), layout)
 

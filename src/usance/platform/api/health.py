@@ -20,6 +20,7 @@ from usance.platform.api.calls import json_response
 from usance.platform.api.errors import known_codes
 from usance.platform.api.request_log import RequestLog
 from usance.platform.command_figures import BUCKETS, CommandFigures
+from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import MigrationError
 from usance.platform.reads.condition import Gauge, condition
 from usance.platform.store.database import connection_failures
@@ -66,7 +67,8 @@ async def metrics(request: Request) -> Response:
         async with (
             asyncio.timeout(READY_SECONDS), platform.database.transaction(0) as transaction,
         ):  # fmt: skip
-            gauges = await condition(transaction, platform.home)
+            lender = (await now(transaction, platform.services)).lender
+            gauges = await condition(transaction, platform.home, lender)
     except UsanceError as error:
         log.warning("the platform's condition is not known: %s", error)
     except connection_failures() as error:

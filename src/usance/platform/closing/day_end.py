@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from usance.platform.business_calendars import calendar_ends
 from usance.platform.clock import run_due
 from usance.platform.closing.caches import CacheReport, compare_caches
 from usance.platform.closing.month_end import LAKE, advance, lake_turn, over_at
@@ -38,6 +39,8 @@ class DayEnd:
     exported: int = 0
     compared: int = 0
     differences: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Calendars that end soon."""
 
 
 async def end_day(platform: Platform, home: Path, last: date | None = None) -> DayEnd:
@@ -69,6 +72,8 @@ async def finish_day(platform: Platform, home: Path, day: date) -> DayEnd:
         made.exported = sum((await export(connection, home / LAKE)).rows.values())
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         head = await sign_day(transaction, home, day, datetime.now(UTC))
+        lender = (await now(transaction, platform.services)).lender
+        made.notes = [str(each) for each in calendar_ends(lender, day)]
     made.head = head.name if head else ""
     report: CacheReport = await compare_caches(platform)
     made.compared, made.differences = report.compared, list(report.differences)
@@ -90,11 +95,14 @@ async def end_day_apart(platform: Platform, day: date) -> dict[str, Any]:
             await own.close()
 
     made = await asyncio.to_thread(lambda: asyncio.run(finish()))
+    for note in made.notes:
+        LOG.warning("%s", note)
     if made.differences:
         LOG.error("%d caches are not what they are made of", len(made.differences))
     told = made.differences[:MAX_TOLD]
     return {"head": made.head, "exported": made.exported, "compared": made.compared,
-            "differing": len(made.differences), "differences": told}  # fmt: skip
+            "differing": len(made.differences), "differences": told,
+            "notes": made.notes}  # fmt: skip
 
 
 async def _halves(platform: Platform, first: date) -> list[dict[str, Any]]:

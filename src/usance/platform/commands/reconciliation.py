@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from usance.platform.business_calendars import business_days
 from usance.platform.commands.breaks import Raised, raise_breaks
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.payments import provider_of
@@ -88,7 +89,9 @@ async def _compared(
     first = day - timedelta(days=WINDOW_DAYS)
     currency = moment.lender.currency.name
     given = provider_settings(moment.lender, provider)
+    name = moment.lender.party_name("provider", provider)
     terms = replace(ClearingTerms.at(day, currency, moment.lender.parameters),
+                    calendar=business_days(moment.lender, "provider", name),
                     fee_ppm=given.get("fee_ppm", 0))  # fmt: skip
     ours = await _own_lines(transaction, moment, provider, first, day)
     known = {each.reference for each in ours}

@@ -6,9 +6,11 @@ dies in the middle begins again.
 
 from __future__ import annotations
 
+import logging
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from usance.base.errors import InputError
 from usance.base.ids import parse_id
 from usance.platform.commands.money_files import TakeFile
 from usance.platform.commands.orders import NoteOrder
@@ -24,6 +26,7 @@ from usance.service.orders.provider_port import evidence
 if TYPE_CHECKING:
     from usance.platform.live import Platform
 
+LOG = logging.getLogger("usance.day")
 _LINES = (
     "select l.*, f.provider from usance.file_lines l join usance.money_files f using (file_id)"
     " where f.file_id = $1 and f.in_force and f.source = 'provider' order by l.no"
@@ -80,14 +83,23 @@ async def _book(
 
 
 async def reconcile_providers(platform: Platform, day: date) -> dict[str, Any]:
-    """Reconcile every provider that has sent a file up to a day; what came of each, by its name."""
+    """Reconcile every provider that has sent a file up to a day; what came of each, by its name.
+
+    One whose calendar lacks a day that is needed is named and waits: the window of a later evening
+    takes this day in.
+    """
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         moment = await now(transaction, platform.services)
         rows = await transaction.fetch("select distinct provider from usance.money_files")
     told: dict[str, Any] = {}
     for row in rows:
         name = moment.lender.party_name("provider", row["provider"])
-        told[name] = (await platform.do(SYSTEM, ReconcileDay(name, day))).answer
+        try:
+            told[name] = (await platform.do(SYSTEM, ReconcileDay(name, day))).answer
+        except InputError as error:  # its calendar lacks the year; the others go on
+            LOG.error("%s is not reconciled: %s", name, error)
+            told[name] = {"waits": str(error)}
+            continue
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
             await mark_run(transaction, day, f"reconcile/{name}", moment.at, told[name])
     return told

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import FactKind
+from usance.base.errors import InputError
 from usance.platform.commands.claims import PassOnRecoveries
 from usance.platform.commands.deposits import WatchDeposit
 from usance.platform.commands.settlements import CloseSettlement
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from usance.platform.commands.command import Moment
     from usance.platform.live import Platform
 
+LOG = logging.getLogger("usance.day")
 _NEWS = (
     "select f.loan_id, l.source, min(least(f.effective_on, t.effective_on)) as since "
     "from usance.facts f join usance.loans l on l.loan_id = f.loan_id and l.terms_no = 1 "
@@ -61,10 +64,12 @@ async def settle_day(platform: Platform, day: date) -> list[dict[str, Any]]:
         moment = await now(transaction, platform.services)
         marks = {row["institution"]: row for row in
                  await transaction.fetch("select * from usance.settlement_marks")}  # fmt: skip
-        cut_offs = _cut_offs(moment, day)
+        cut_offs, waiting = _cut_offs(moment, day)
         due = {who: last for who, last in cut_offs.items()
                if who not in marks or marks[who]["day"] < last}  # fmt: skip
         if not due:
+            if waiting:
+                await mark_run(transaction, day, "settle", moment.at, {"waiting": waiting})
             return []
         through = await transaction.fetchval(_NOW)
         since = min((marks[who]["through_xid"] if who in marks else 0) for who in due)
@@ -83,16 +88,26 @@ async def settle_day(platform: Platform, day: date) -> list[dict[str, Any]]:
         made += [dict(answer["settlement"])] if answer["settlement"] else []
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         told = {"batches": len(made), "total_minor": sum(each["total_minor"] for each in made)}
+        told |= {"waiting": waiting} if waiting else {}
         await mark_run(transaction, day, "settle", moment.at, told)
     return made
 
 
-def _cut_offs(moment: Moment, day: date) -> dict[int, date]:
-    """Cut-offs of a day by institution, of those that are settled on it."""
-    found = {}
-    for (kind, _), number in moment.lender.parties.items():
+def _cut_offs(moment: Moment, day: date) -> tuple[dict[int, date], dict[str, str]]:
+    """Cut-offs of a day by institution, of those that are settled on it; and those that wait.
+
+    One whose calendar does not know the day is settled on the first day after that it knows again.
+    """
+    found: dict[int, date] = {}
+    waiting: dict[str, str] = {}
+    for (kind, name), number in moment.lender.parties.items():
         if kind == "institution":
-            last = InstitutionTerms.of(moment.lender, number).cut_off(day)
+            try:
+                last = InstitutionTerms.of(moment.lender, number).cut_off(day)
+            except InputError as error:
+                LOG.error("%s is not settled: %s", name, error)
+                waiting[name] = str(error)
+                continue
             if last is not None:
                 found[number] = last
-    return found
+    return found, waiting

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from usance.base.book import Book
+from usance.platform.business_calendars import calendar_ends
 from usance.platform.jobs.queue import JobState
 from usance.platform.lake.export import mark_of
 from usance.platform.timekeeper import DAY_JOB
 
 if TYPE_CHECKING:
     import asyncpg
+
+    from usance.platform.lender import Lender
 
 LAKE = "lake"
 
@@ -27,7 +30,9 @@ class Gauge(NamedTuple):
     label: str = ""
 
 
-async def condition(transaction: asyncpg.Connection, home: Path | None) -> list[Gauge]:
+async def condition(
+    transaction: asyncpg.Connection, home: Path | None, lender: Lender
+) -> list[Gauge]:
     """Every figure of the database's own, and of the lake in a home."""
     jobs = await transaction.fetch("select state, count(*) as n from usance.jobs group by state")
     row = await transaction.fetchrow(_CONDITION, DAY_JOB)
@@ -45,6 +50,11 @@ async def condition(transaction: asyncpg.Connection, home: Path | None) -> list[
         Gauge("usance_periods", "Periods by state.",
               {str(name): n for name, n in json.loads(row["periods"]).items()}, "state"),
     ]  # fmt: skip
+    ends = {each.calendar: (each.last_day - row["business_date"]).days
+            for each in calendar_ends(lender, row["business_date"])}  # fmt: skip
+    if ends:
+        found.append(Gauge("usance_calendar_days", "Days left of a calendar that ends soon.",
+                           ends, "calendar"))  # fmt: skip
     if row["day"] is not None:
         result = json.loads(row["day"])
         found += [
@@ -78,6 +88,7 @@ select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
     (select case mode when 0 then (clock at time zone time_zone)::date - business_date
         else (clock_timestamp() at time zone time_zone)::date - business_date end
      from usance.installation) as days,
+    (select business_date from usance.installation) as business_date,
     (select coalesce(json_object_agg(name, n), '{}') from (
         select case state when 0 then 'open' when 1 then 'closing' when 2 then 'closed'
             else 'locked' end as name, count(*) as n from usance.periods group by 1) p) as periods,

@@ -32,13 +32,15 @@ def day(
     last = parse_date(through, where="--through") if through else None
     made = on_platform(home, lambda platform: _end(platform, home, last))
     if as_json:
-        print_answer(_plain(made), missing={"head": "the day had its head before"})
+        print_answer(_plain(made), made.notes, missing={"head": "the day had its head before"})
         return
     rows = [[str(each["day"]), each["part"], f"{each['loans']:,}", f"{each['set_aside']:,}"]
             for each in made.halves]  # fmt: skip
     print_table(["day", "part", "loans served", "set aside"], rows)
     print_line()
     print_line(f"{made.exported:,} rows exported, {made.compared:,} caches compared")
+    for note in made.notes:
+        print_line(f"note: {note}")
     for each in made.differences:
         print_line(f"differs: {each}")
     if made.differences:

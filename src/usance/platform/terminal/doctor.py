@@ -9,6 +9,8 @@ from pathlib import Path
 import typer
 
 from usance.base.command_line import AsJson, print_answer, print_table
+from usance.platform.business_calendars import calendar_ends
+from usance.platform.commands.unit_of_work import now
 from usance.platform.live import Platform
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
@@ -59,6 +61,8 @@ async def _findings(platform: Platform) -> list[Finding]:
             "select business_date, clock, time_zone, mode = 0 or business_date <= "
             "(clock_timestamp() at time zone time_zone)::date as runs from usance.installation"
         )
+        moment = await now(transaction, platform.services)
+    ending = [str(each) for each in calendar_ends(moment.lender, moment.business_date)]
     tables = ", ".join(each["relname"] for each in open_tables) or "forced on every table of users"
     roles = ", ".join(each["rolname"] for each in powers) or "none bypasses anything"
     return [
@@ -69,6 +73,7 @@ async def _findings(platform: Platform) -> list[Finding]:
             row is not None and row["runs"],
             f"{row['clock']} ({row['time_zone']})" if row else "none",
         ),
+        ("calendars", not ending, "; ".join(ending) or "none ends within a month"),
     ]
 
 

@@ -14,12 +14,12 @@ week, such as sunday, days of the year, such as 12-25, and days from Easter, suc
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date
 from typing import NamedTuple
 
+from usance.base.calendars import WEEKDAYS, easter
 from usance.service.errors import ContactError
 
-WEEK = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NONE = "none"
 _DAY_OF_YEAR = re.compile(r"(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _FROM_EASTER = re.compile(r"easter(?:([+-]\d{1,3}))?")
@@ -48,8 +48,8 @@ def parse_quiet_days(text: str) -> QuietDays:
     """Quiet days as the parameter `collections.quiet_days` writes them."""
     weekdays, of_year, from_easter = set(), set(), set()
     for each in text.lower().split():
-        if each in WEEK:
-            weekdays.add(WEEK.index(each))
+        if each in WEEKDAYS:
+            weekdays.add(WEEKDAYS.index(each))
         elif found := _DAY_OF_YEAR.fullmatch(each):
             of_year.add((int(found[1]), int(found[2])))
         elif found := _FROM_EASTER.fullmatch(each):
@@ -59,19 +59,3 @@ def parse_quiet_days(text: str) -> QuietDays:
                    "days from Easter, such as easter+1")  # fmt: skip
             raise ContactError(f"'{each}' is no day", where="collections.quiet_days", fix=fix)
     return QuietDays(frozenset(weekdays), frozenset(of_year), frozenset(from_easter))
-
-
-def easter(year: int) -> date:
-    """Easter Sunday of the Gregorian calendar: the Sunday after the full moon of its tables.
-
-    >>> easter(2024), easter(2025), easter(2038)
-    (datetime.date(2024, 3, 31), datetime.date(2025, 4, 20), datetime.date(2038, 4, 25))
-    """
-    century = year // 100
-    golden = year % 19
-    # Age of the moon on 1 January, with the leap years left out and the moon's own drift.
-    epact = (11 * golden + 8 - century + century // 4 + (8 * century + 13) // 25) % 30
-    if epact == 24 or (epact == 25 and golden > 10):
-        epact += 1
-    full_moon = date(year, 3, 1) + timedelta(days=(44 - epact if epact <= 23 else 74 - epact) - 1)
-    return full_moon + timedelta(days=7 - (full_moon.weekday() + 1) % 7)

@@ -40,7 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from usance.base.arrays import I32, I64, Bools
-from usance.base.calendars import Calendar
+from usance.base.calendars import BusinessDays, Calendar
 from usance.base.dates import from_day, to_day
 from usance.base.parameters import Parameters
 from usance.service.errors import LineError
@@ -67,7 +67,7 @@ class ClearingTerms:
     fee_fixed_minor: int = 0
     lag_days: int = 1
     """Business days from its settlement to the bank's booking."""
-    calendar: Calendar = field(default_factory=Calendar)
+    calendar: BusinessDays = field(default_factory=Calendar)
     tolerance_minor: int = 0
 
     @classmethod
