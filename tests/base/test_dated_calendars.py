@@ -13,10 +13,12 @@ from usance.base.errors import DateError, ParameterError, UsanceError
 from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
 
-CHINA_2024 = """01-01 02-12 02-13 02-14 02-15 02-16 04-04 04-05 05-01 05-02 05-03 06-10 09-16 09-17
-10-01 10-02 10-03 10-04 10-07""".split()
+CHINA_2024 = (
+    "01-01", "02-12", "02-13", "02-14", "02-15", "02-16", "04-04", "04-05", "05-01", "05-02",
+    "05-03", "06-10", "09-16", "09-17", "10-01", "10-02", "10-03", "10-04", "10-07",
+)  # fmt: skip
 """Days from Monday to Friday that were off in 2024, one by one."""
-WORKED_2024 = "02-04 02-18 04-07 04-28 05-11 09-14 09-29 10-12".split()
+WORKED_2024 = ("02-04", "02-18", "04-07", "04-28", "05-11", "09-14", "09-29", "10-12")
 
 
 def off_days(calendar: DatedCalendar, year: int) -> set[date]:
@@ -123,5 +125,5 @@ def test_a_leap_day_is_refused_in_another_year_when_it_is_read(tmp_path: Path) -
 
 
 def test_a_name_that_is_no_calendar_is_told_with_those_there_are() -> None:
-    with pytest.raises(UsanceError, match="unknown calendar 'bank'. Did you mean 'banks'"):
+    with pytest.raises(UsanceError, match=r"unknown calendar 'bank'\. Did you mean 'banks'"):
         DatedCalendar.of("bank", Parameters.load())

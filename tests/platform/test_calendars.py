@@ -145,4 +145,7 @@ def test_a_list_of_days_in_a_contract_ends_with_its_last_year(sandbox: Sandbox) 
     assert light.is_business(date(2031, 10, 2))
     with pytest.raises(ParameterError, match="has none of 2025"):
         heavy.is_business(date(2025, 1, 2))
-    assert [each.calendar for each in calendar_ends(lender, date(2024, 12, 20))] == [HEAVY, "a_bank"]
+    assert [each.calendar for each in calendar_ends(lender, date(2024, 12, 20))] == [
+        HEAVY,
+        "a_bank",
+    ]

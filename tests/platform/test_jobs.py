@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import asyncpg
@@ -19,7 +20,7 @@ from usance.cli import main
 from usance.platform.errors import LeaseLost, UnknownJob, WrongJobState
 from usance.platform.jobs import queue
 from usance.platform.jobs.queue import Job, JobState, NewJob, enqueue, job_by_id, take
-from usance.platform.jobs.worker import JobKind, Work, run_jobs
+from usance.platform.jobs.worker import JobKind, Renewal, Work, run_jobs
 from usance.platform.live import Platform
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
@@ -139,9 +140,12 @@ def test_a_failed_job_waits_longer_each_time_and_is_then_set_aside(sandbox: Sand
     assert again.attempts == 1
 
 
-def worked(sandbox: Sandbox, handler: Any, version: int = 1) -> dict[str, Job]:
+def worked(
+    sandbox: Sandbox, handler: Any, version: int = 1,
+    renewals: Mapping[int, Renewal] = MappingProxyType({}),
+) -> dict[str, Job]:  # fmt: skip
     """All jobs by key after a worker has done what was due."""
-    kinds = {"count": JobKind(handler, version)}
+    kinds = {"count": JobKind(handler, version, renewals)}
 
     async def run(database: Database) -> list[Job]:
         await run_jobs(database, kinds, worker="me", until_empty=True)
@@ -164,16 +168,52 @@ def test_one_bad_job_does_not_stop_the_others(sandbox: Sandbox) -> None:
     assert (found["count/2"].result, found["count/2"].done_count) == ({"share": 6}, 1)
 
 
-def test_a_job_of_another_version_is_set_aside_with_the_way_out(sandbox: Sandbox) -> None:
+def test_a_job_of_an_older_version_is_set_aside_and_renewed_by_asking_again(
+    sandbox: Sandbox,
+) -> None:
+    queued(sandbox, lambda c: enqueue(c, numbered(2)))
+
+    async def handler(work: Work) -> Mapping[str, Any]:
+        return {"told": work.job.payload["number"]}
+
+    found = worked(sandbox, handler, version=2)
+    assert {job.state for job in found.values()} == {JobState.FAILED}
+    assert "version 1" in found["count/0"].error
+    assert "enqueue it again" in found["count/0"].error
+    newer = [NewJob("count", f"count/{n}", {"number": n}, version=2) for n in range(2)]
+    assert len(queued(sandbox, lambda c: enqueue(c, newer))) == 2
+    assert queued(sandbox, lambda c: enqueue(c, [*numbered(2), *newer])) == []  # never back
+    again = worked(sandbox, handler, version=2)
+    assert {job.key: job.result for job in again.values()} == {
+        "count/0": {"told": 0}, "count/1": {"told": 1},
+    }  # fmt: skip
+    newest = [NewJob("count", "count/0", {"number": 9}, version=3)]
+    assert queued(sandbox, lambda c: enqueue(c, newest)) == []  # what is done stays done
+
+
+def test_a_job_of_an_older_version_is_done_where_a_way_leads_to_the_new_form(
+    sandbox: Sandbox,
+) -> None:
     queued(sandbox, lambda c: enqueue(c, numbered(1)))
 
-    async def handler(_: Work) -> Mapping[str, Any]:
-        raise AssertionError("not reached")
+    async def handler(work: Work) -> Mapping[str, Any]:
+        await work.report(1, 1)
+        return dict(work.job.payload)
 
-    found = worked(sandbox, handler, version=2)["count/0"]
-    assert found.state == JobState.FAILED
-    assert "version 1" in found.error
-    assert "enqueue it again" in found.error
+    renewals = {1: lambda old: {"number": old["n"]}, 2: lambda old: {**old, "unit": "day"}}
+    found = worked(sandbox, handler, version=3, renewals=renewals)["count/0"]
+    assert (found.state, found.result) == (JobState.DONE, {"number": 0, "unit": "day"})
+
+
+def test_a_job_of_a_newer_version_waits_for_a_program_that_knows_it(sandbox: Sandbox) -> None:
+    queued(sandbox, lambda c: enqueue(c, [*numbered(1), NewJob("count", "new", version=2)]))
+
+    async def handler(_: Work) -> Mapping[str, Any]:
+        return {}
+
+    old = worked(sandbox, handler)
+    assert {key: job.state for key, job in old.items()} == {"count/0": "done", "new": "waiting"}
+    assert worked(sandbox, handler, version=2)["new"].state == JobState.DONE
 
 
 def test_a_running_job_is_cancelled_at_its_next_report(sandbox: Sandbox) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +21,7 @@ from tests.platform.databases import fresh, with_owner
 from tests.platform.lender import prepare
 from usance.base.book import Book
 from usance.base.columns import make
-from usance.base.errors import UsanceError
+from usance.base.errors import UsanceError, refusal
 from usance.base.tables import table
 from usance.cli import main
 from usance.platform.errors import LakeError, NotInstalled
@@ -219,6 +222,52 @@ def test_a_damaged_file_is_named_and_nothing_is_published(
         assert (tmp_path / "manifest.json").read_bytes() == manifest
 
     as_loader(server, database, spoil)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_fills_leaves_the_book_as_it_was(
+    server: Embedded, database: str, disk: Path
+) -> None:
+    """With a page more room each time, the disk fills at one file after the other."""
+    lender(server, database)
+    book = disk / "book"
+    as_loader(server, database, lambda connection: export(connection, book))
+    before = (book / "manifest.json").read_bytes()
+
+    async def add(connection: asyncpg.Connection) -> None:
+        await load_rows(connection, table("users"), users(3, 3))
+        await load_rows(connection, table("facts"), facts(3, booked=JULY + 40 * DAY_US))
+
+    as_loader(server, database, add)
+    filler, failed = disk / "filler", 0
+    for pages in range(64):
+        filler.write_bytes(b"")
+        filler.write_bytes(bytes(max(0, shutil.disk_usage(disk).free - pages * 4096)))
+        try:
+            made = as_loader(server, database, lambda connection: export(connection, book))
+        except OSError as error:
+            refused = refusal(error)
+            assert refused is not None
+            assert "Make room" in refused.fix
+            assert (book / "manifest.json").read_bytes() == before
+            assert Book.open(book).check() == []
+            failed += 1
+        else:
+            break
+    assert failed >= 3
+    assert made.rows == {"users": 1, "facts": 1}
+    assert as_loader(server, database, lambda connection: verify(connection, book)) == []
 
 
 def test_a_database_that_lost_rows_is_told_by_the_table(

@@ -94,10 +94,14 @@ def test_a_killed_owner_leaves_no_server_and_its_work_is_kept(tmp_path: Path) ->
         assert with_owner(after, "postgres", kept) == 1
 
 
-def test_a_killed_server_recovers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_killed_server_recovers(tmp_path: Path, is_stopped: bool) -> None:
     with Embedded(tmp_path) as server:
-        os.kill(pid(server), signal.SIGKILL)
-        server.stop()
+        number = pid(server)
+        os.kill(number, signal.SIGKILL)
+        if is_stopped:
+            server.stop()
+        wait_for_end(number)
         server.start()
         assert with_owner(server, "postgres", one) == 1
 

@@ -46,7 +46,7 @@ class DatedCalendar(BusinessDays):
 
     def is_business(self, day: date) -> bool:
         """True on business days; a day that no value speaks of is an error."""
-        value = self.parameters.at(GROUP + self.name, day)
+        value = self.parameters.at(f"calendars.{self.name}", day)
         rule = _rule(str(value.value))
         if not rule.is_yearly and value.valid_from.year != day.year:
             year, last = day.year, value.valid_from.year
@@ -55,7 +55,9 @@ class DatedCalendar(BusinessDays):
                 fix=f"Put the days of {year} in force from {year}-01-01 with their source, also "
                 f"those it shares with {last}",
             )  # fmt: skip
-        return rule.of_year(day.year, where=f"{value.name} from {value.valid_from}").is_business(day)
+        return rule.of_year(day.year, where=f"{value.name} from {value.valid_from}").is_business(
+            day
+        )
 
     def last_day(self, day: date) -> date | None:
         """The last day that is known without a gap from a day on; none if it never ends."""

@@ -7,7 +7,7 @@ know and fill the defaults of columns added later; an unknown number is refused 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
     """A file to write part by part inside the block; rows rise by key from part to part."""
     held: list[Any] = []
     before: list[pa.Table] = []
+    files = ExitStack()  # also where the last bytes cannot be written: the disk has the room again
 
     def write(data: pa.Table) -> None:
         checked = as_declared(data, spec)
@@ -53,7 +54,7 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
             few, delta = _encodings(checked, spec)
             held.append(
                 pq.ParquetWriter(
-                    path,
+                    files.enter_context(pa.OSFile(str(path), "wb")),
                     checked.schema,
                     compression="zstd",
                     compression_level=1,
@@ -65,13 +66,14 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
             )
         held[0].write_table(checked, row_group_size=ROW_GROUP)
 
-    try:
-        yield write
-        if not held:
-            write(arrow_schema(spec).empty_table())
-    finally:
-        for writer in held:
-            writer.close()
+    with files:
+        try:
+            yield write
+            if not held:
+                write(arrow_schema(spec).empty_table())
+        finally:
+            for writer in held:
+                writer.close()
 
 
 def _encodings(data: pa.Table, spec: Table) -> tuple[list[str], list[str]]:

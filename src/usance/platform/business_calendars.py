@@ -65,7 +65,9 @@ class CalendarEnd(NamedTuple):
 
 def business_days(lender: Lender, kind: str, party: str) -> DatedCalendar | ListedDays:
     """The business days of an institution or a provider."""
-    given = _contract(lender, kind, party).get("calendar", lender.document.get("calendar", WEEKENDS))
+    given = _contract(lender, kind, party).get(
+        "calendar", lender.document.get("calendar", WEEKENDS)
+    )
     if isinstance(given, Mapping):
         return ListedDays(party, Calendar.from_document(given, where=party))
     return DatedCalendar.of(str(given), lender.parameters, where=f"calendar of {party}")

@@ -24,6 +24,7 @@ from usance.platform.partners.dispatch import (
     run_debits,
 )
 from usance.platform.partners.settle_day import end_evening
+from usance.platform.pausing import check_released
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
 
@@ -57,6 +58,7 @@ async def run_until(platform: Platform, to: datetime) -> list[Done]:
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
             moment = await now(transaction, platform.services)
             if step == 0:
+                await check_released(transaction)
                 check_advance(moment, to)
             due = await _next(transaction, moment, to)
             if due is None:
@@ -98,6 +100,7 @@ async def run_due(platform: Platform) -> int:
     failed: list[int] = []
     for done in range(MAX_STEPS):
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+            await check_released(transaction)
             await transaction.execute("select usance.cut_off()")
             moment = await now(transaction, platform.services)
             check_clock(moment)

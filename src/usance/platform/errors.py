@@ -6,6 +6,8 @@ UsanceError
     ├── MigrationError        platform.migration                 503
     ├── NotInstalled          platform.not_installed             503
     ├── BackupError           platform.backup                    409
+    │   └── OrdersNotAsked    platform.orders_not_asked          409
+    ├── LenderPaused          platform.paused                    409
     ├── LakeError             platform.lake                      409
     │   └── LakeBehind        platform.lake_behind               409
     ├── LedgerDiffers         platform.ledger_differs            409
@@ -104,6 +106,20 @@ class BackupError(PlatformError):
     """A backup that cannot be taken, is damaged, or has no way to a moment."""
 
     code = "platform.backup"
+    http_status = 409
+    exit_code = 1
+
+
+class OrdersNotAsked(BackupError):
+    """A lender is not let go while a provider has not said what it knows of its orders."""
+
+    code = "platform.orders_not_asked"
+
+
+class LenderPaused(PlatformError):
+    """A lender that was restored and waits for its release."""
+
+    code = "platform.paused"
     http_status = 409
     exit_code = 1
 

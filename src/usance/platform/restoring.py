@@ -1,8 +1,10 @@
 """A lender after a restore: paused, in a new epoch, until somebody releases it.
 
 What happened between the moment it was restored to and the end is not in it. Providers know of
-payments that it does not: orders from two days before that moment on are asked about first. Who was
-erased after that moment is erased again, before anybody can look.
+payments that it does not: orders from two days before that moment on are asked about first, and one
+that does not look sent is not sent before its provider has said that it never had it. Numbers that
+the lost history may have given are not given again. Who was erased after that moment is erased
+again, before anybody can look.
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from usance.platform.errors import OrdersNotAsked
+from usance.platform.partners.dispatch import ask_orders
+from usance.platform.pausing import is_paused
+from usance.platform.principals import SYSTEM
 from usance.platform.store.backup import BaseBackup, base_for, check_base, restore
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
@@ -21,10 +27,14 @@ from usance.platform.store.server import Embedded
 if TYPE_CHECKING:
     import asyncpg
 
+    from usance.platform.live import Platform
+
 WHOLE_LOG = "whole-log"
 """The folder in which the log is replayed to its end."""
 ASK_BACK = timedelta(days=2)
 """Orders so long before the moment of a restore may have moved on at their provider."""
+MAX_NAMED = 10
+"""Orders that an error names one by one."""
 
 
 def restore_home(backup: Path, server: Embedded, target: datetime | None = None) -> BaseBackup:
@@ -77,6 +87,8 @@ async def _begin_epoch(server: Embedded, target: datetime | None, erased: Erased
     try:
         if erased.users:
             await owner.execute("select usance.erase_again($1, $2, $3)", *map(list, erased))
+        await owner.execute("select set_config('usance.principal', '0', false)")
+        await owner.execute("select usance.skip_numbers()")
         await owner.execute(
             "insert into usance.restores select coalesce(max(epoch), 0) + 1, $1, $2, null, "
             "pg_current_xact_id()::text::bigint from usance.restores",
@@ -96,18 +108,27 @@ async def orders_to_ask_about(transaction: asyncpg.Connection) -> list[int]:
     return [row["order_id"] for row in rows]
 
 
-async def release(database: Database) -> int:
-    """Let jobs and deliveries of a restored lender begin; the orders to be asked about."""
-    owner = await database.owner()
+async def release(platform: Platform, *, unasked: bool = False) -> int:
+    """Ask providers about orders, then let a restored lender go on; the number of those orders.
+
+    While a provider is silent it stays paused, unless its orders are to be asked about later.
+    """
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        orders = await orders_to_ask_about(transaction) if await is_paused(transaction) else []
+    silent = await ask_orders(platform, orders, also_silent=unasked)
+    if silent and not unasked:
+        raise OrdersNotAsked(
+            f"nobody says what became of {', '.join(silent[:MAX_NAMED])}"
+            + (f" and {len(silent) - MAX_NAMED} more" if len(silent) > MAX_NAMED else ""),
+            where="the lender",
+            fix="Release it when their provider answers, or with --unasked: they are then asked "
+            "about by the clock, and none is sent before its provider has answered",
+        )  # fmt: skip
+    owner = await platform.database.owner()
     try:
-        async with owner.transaction():
-            await owner.execute("set local role usance_loader")
-            orders = await orders_to_ask_about(owner)
-            await owner.execute("reset role")
-            await owner.execute(
-                "update usance.restores set released_at = clock_timestamp() "
-                "where released_at is null"
-            )
+        await owner.execute(
+            "update usance.restores set released_at = clock_timestamp() where released_at is null"
+        )
     finally:
         await owner.close()
     return len(orders)

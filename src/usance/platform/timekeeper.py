@@ -1,7 +1,8 @@
 """The timekeeper of a platform that is served: what nobody has to ask for.
 
 One worker of all has the turn. It seals what was appended, a few seconds later; in a live lender it
-does what falls due and moves the business date. When an evening was served, the end of that day is
+does what falls due and moves the business date; in one that was restored, nothing until its
+release. When an evening was served, the end of that day is
 put into the queue as a job.
 """
 
@@ -17,6 +18,7 @@ from usance.platform.clock import run_due
 from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.ledger.seals import seal
+from usance.platform.pausing import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.rescreening import enqueue_screening
 
@@ -50,6 +52,8 @@ async def look(platform: Platform, *, seals: bool) -> bool:
     async with platform.database.transaction(SYSTEM.principal_id) as turn:
         if not await turn.fetchval("select pg_try_advisory_xact_lock($1)", TURN):
             return False
+        if await is_paused(turn):
+            return False
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
             is_live = not (await now(transaction, platform.services)).lender.is_sandbox
         if is_live:
@@ -73,11 +77,11 @@ async def end_last_day(platform: Platform) -> None:
         if day is not None:
             for kind in (DAY_JOB, RETENTION_JOB):
                 job = NewJob(kind, f"{kind}/{day}", {"day": day.isoformat()})
-                if not await transaction.fetchval(_IS_KNOWN, job.key):
+                if not await transaction.fetchval(_IS_KNOWN, job.key, job.version):
                     await enqueue(transaction, [job])
 
 
-_IS_KNOWN = "select exists (select from usance.jobs where key = $1)"
+_IS_KNOWN = "select exists (select from usance.jobs where key = $1 and version >= $2)"
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from usance.base.calendars import easter
 from usance.base.packs import CountryPack, shipped_packs
 from usance.cli import main
 from usance.service.collections.contact_rules import (
@@ -20,7 +21,7 @@ from usance.service.collections.contact_rules import (
     Reached,
     forbidding,
 )
-from usance.service.collections.quiet_days import easter, parse_quiet_days
+from usance.service.collections.quiet_days import parse_quiet_days
 from usance.service.collections.strategy_file import parse_strategy, shipped_text
 from usance.service.errors import ContactError
 

@@ -69,6 +69,16 @@ class CancelOrder:
 
 
 @dataclass(frozen=True)
+class AskOrder:
+    """A provider is asked about an order after a restore.
+
+    One that was not sent counts as sent: whether it was, only the provider knows.
+    """
+
+    order: str
+
+
+@dataclass(frozen=True)
 class EndPayout:
     """A provider says that a payout has settled, or has failed for good."""
 
@@ -94,6 +104,20 @@ async def step(
         _add(effects, OrderEvent(_STEPS[due], moment.at, "clock"))
     await effects.apply(transaction)
     return _told(moment, effects, {"step": due.value})
+
+
+async def ask(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: AskOrder
+) -> Decided:
+    """Book that an order is asked about; it is sent again only if its provider never had it."""
+    record = await load_order(transaction, read_id(command.order, "or", "order"))
+    effects, order = Effects(moment, record), record.order
+    await effects.open(transaction)
+    if order.sends or order.state is OrderState.CREATED:
+        kind = EventKind.ASKED if order.sends else EventKind.SENT
+        _add(effects, OrderEvent(kind, moment.at, "restore"))
+        await effects.apply(transaction)
+    return _told(moment, effects, {})
 
 
 async def _is_held(transaction: asyncpg.Connection, moment: Moment, effects: Effects) -> bool:

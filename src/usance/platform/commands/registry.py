@@ -86,6 +86,7 @@ _TABLE = (
     Spec("offer.expire", "offer.timed_out", JOBS, offers.ExpireOffer, offers.expire, routes=True),
     Spec("payout.end", "payout.ended", MONEY, orders.EndPayout, orders.end_payout),
     Spec("order.step", "order.moved", JOBS, orders.StepOrder, orders.step),
+    Spec("order.ask", "order.asked", JOBS, orders.AskOrder, orders.ask),
     Spec("order.note", "order.noted", MONEY, orders.NoteOrder, orders.note),
     Spec("order.cancel", "order.cancelled", OPERATIONS, orders.CancelOrder, orders.cancel),
     Spec("debit.order", "debit.ordered", JOBS, debits.OrderDebit, debits.order_debit),

@@ -3,6 +3,9 @@
 A worker takes jobs that wait, or whose lease has run out because their worker died; `SKIP LOCKED`
 lets many workers take at once without waiting for each other. A job that fails is tried again,
 later each time; after its last attempt it is set aside with its error until somebody retries it.
+
+A job carries the version of its kind's form. One of a newer form waits for a program that knows it;
+one of an older form that was not done is renewed when the same work is enqueued in the newer one.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 30
 """A worker that says nothing for so long is taken for dead."""
 MAX_ATTEMPTS = 5
+MAX_VERSION = 32_767
 FIRST_WAIT_SECONDS, WAIT_FACTOR = 2, 4
 """Waits between attempts: 2, 8, 32 and 128 seconds."""
 
@@ -71,7 +75,10 @@ class Job:
 
 
 async def enqueue(connection: asyncpg.Connection, jobs: Sequence[NewJob]) -> list[int]:
-    """The ids of the jobs that are new, in order; those whose key is known are left out."""
+    """The ids of the jobs that are new, in order; those whose key is known are left out.
+
+    A job that is known in an older form, and neither runs nor is done, is renewed in this one.
+    """
     first = await connection.fetchval("select usance.next_jobs($1)", len(jobs))
     rows = await connection.fetch(
         "insert into usance.jobs"
@@ -79,7 +86,11 @@ async def enqueue(connection: asyncpg.Connection, jobs: Sequence[NewJob]) -> lis
         " select $1 + n - 1, kind, version, key, payload, priority, clock_timestamp(),"
         " clock_timestamp() from unnest($2::text[], $3::smallint[], $4::text[], $5::jsonb[],"
         " $6::smallint[]) with ordinality j (kind, version, key, payload, priority, n)"
-        " on conflict (key) do nothing returning job_id",
+        " on conflict (key) do update set version = excluded.version, payload = excluded.payload,"
+        " priority = excluded.priority, state = 'waiting', attempts = 0, error = '', worker = '',"
+        " is_cancel_asked = false, not_before = excluded.not_before, ended_at = null"
+        " where jobs.version < excluded.version"
+        " and jobs.state in ('waiting', 'failed', 'cancelled') returning job_id",
         first, [each.kind for each in jobs], [each.version for each in jobs],
         [each.key for each in jobs], [json.dumps(each.payload) for each in jobs],
         [each.priority for each in jobs],
@@ -88,12 +99,18 @@ async def enqueue(connection: asyncpg.Connection, jobs: Sequence[NewJob]) -> lis
 
 
 async def take(
-    connection: asyncpg.Connection, worker: str, kinds: Sequence[str], count: int = 1
-) -> list[Job]:
-    """Jobs of some kinds for a worker, the most urgent first; none if nothing is to be done."""
+    connection: asyncpg.Connection, worker: str, kinds: Sequence[str] | Mapping[str, int],
+    count: int = 1,
+) -> list[Job]:  # fmt: skip
+    """Jobs of some kinds for a worker, the most urgent first; none if nothing is to be done.
+
+    Kinds may come with the newest version of each that the worker knows.
+    """
+    known = kinds if isinstance(kinds, Mapping) else dict.fromkeys(kinds, MAX_VERSION)
     rows = await connection.fetch(
         "with next as (select job_id from usance.jobs"
-        " where not usance.is_paused() and kind = any($2)"
+        " where not usance.is_paused() and exists (select from unnest($2::text[], $5::smallint[])"
+        " k (kind, newest) where k.kind = jobs.kind and jobs.version <= k.newest)"
         " and (state = 'waiting' and not_before <= clock_timestamp()"
         " or state = 'running' and lease_until < clock_timestamp())"
         " order by priority desc, job_id limit $3 for update skip locked)"
@@ -101,7 +118,7 @@ async def take(
         " lease_until = clock_timestamp() + make_interval(secs => $4),"
         " started_at = coalesce(started_at, clock_timestamp())"
         " from next where j.job_id = next.job_id returning j.*",
-        worker, list(kinds), count, float(LEASE_SECONDS),
+        worker, list(known), count, float(LEASE_SECONDS), list(known.values()),
     )  # fmt: skip
     return sorted((_job(row) for row in rows), key=lambda job: (-job.priority, job.job_id))
 

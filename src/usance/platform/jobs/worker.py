@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
@@ -52,6 +52,8 @@ class Work:
 
 
 Handler = Callable[[Work], Awaitable[Mapping[str, Any]]]
+Renewal = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""A payload in the form that follows."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,17 @@ class JobKind:
 
     handler: Handler
     version: int = 1
+    renewals: Mapping[int, Renewal] = field(default_factory=dict)
+    """From an older version to the one after it."""
+
+    def renewed(self, job: Job) -> Job | None:
+        """A job in the version that the handler understands; none where no way leads there."""
+        while job.version < self.version:
+            renewal = self.renewals.get(job.version)
+            if renewal is None:
+                return None
+            job = replace(job, version=job.version + 1, payload=renewal(job.payload))
+        return job if job.version == self.version else None
 
 
 def worker_name() -> str:
@@ -100,7 +113,8 @@ async def run_jobs(
 async def _work_once(database: Database, kinds: Mapping[str, JobKind], name: str) -> int:
     """Take what is due and do it; the number of jobs."""
     async with database.transaction(0) as transaction:
-        taken = await queue.take(transaction, name, tuple(kinds))
+        known = {each: kind.version for each, kind in kinds.items()}
+        taken = await queue.take(transaction, name, known)
     for job in taken:
         await _work(database, kinds[job.kind], job)
     return len(taken)
@@ -108,11 +122,16 @@ async def _work_once(database: Database, kinds: Mapping[str, JobKind], name: str
 
 async def _work(database: Database, kind: JobKind, job: Job) -> None:
     """Do one job and end it; whatever happens to it, the next one is taken."""
-    if reason := _unfit(kind, job):
+    form = kind.renewed(job)
+    if form is None or job.attempts > queue.MAX_ATTEMPTS:
+        reason = "its worker ended each time before it was done" if form else (
+            f"was enqueued in version {job.version} of its form, this program has {kind.version}: "
+            "enqueue it again, which renews it, or let the program do it that enqueued it"
+        )  # fmt: skip
         await _end(database, lambda connection: queue.fail(connection, job, reason, is_final=True))
         return
     try:
-        result = await _handled(kind, Work(job, database))
+        result = await _handled(kind, Work(form, database))
         await _end(database, lambda connection: queue.finish(connection, job, result))
     except JobCancelled:
         await _end(database, lambda connection: queue.cancelled(connection, job))
@@ -139,18 +158,6 @@ async def _handled(kind: JobKind, work: Work) -> Mapping[str, Any]:
     finally:
         keeping.cancel()
         handling.cancel()
-
-
-def _unfit(kind: JobKind, job: Job) -> str:
-    """The reason why a job is set aside without being tried, empty if there is none."""
-    if job.attempts > queue.MAX_ATTEMPTS:
-        return "its worker ended each time before it was done"
-    if job.version != kind.version:
-        return (
-            f"was enqueued in version {job.version} of its form, this program has {kind.version}: "
-            "cancel it and enqueue it again"
-        )
-    return ""
 
 
 async def _end(database: Database, end: Callable[[asyncpg.Connection], Awaitable[object]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import Moment
 from usance.platform.commands.debits import OrderDebit
-from usance.platform.commands.orders import NoteOrder, StepOrder
+from usance.platform.commands.orders import AskOrder, NoteOrder, StepOrder
 from usance.platform.commands.placement import instant_provider, start_of_day
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import OutboundRefused
@@ -31,6 +31,7 @@ from usance.platform.order_record import (
 )
 from usance.platform.partners.http_provider import HttpProvider, http_provider
 from usance.platform.partners.simulated_provider import SimulatedProvider
+from usance.platform.pausing import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.store.database import connection_failures
 from usance.service.orders.debit_policy import DebitPolicy
@@ -72,8 +73,11 @@ async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
     """Take notices and move orders until told to stop; one that fails is looked at again later."""
     while not stop.is_set():
         try:
-            await take_notices(platform)
-            await move_orders(platform)
+            async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+                waits = await is_paused(transaction)
+            if not waits:
+                await take_notices(platform)
+                await move_orders(platform)
         except UsanceError:
             LOG.warning("orders wait", exc_info=True)
         except connection_failures() as error:
@@ -128,6 +132,35 @@ async def move_order(platform: Platform, order_id: int) -> None:
         answer = None
     if answer is not None:
         await take_answer(platform, shown, answer)
+
+
+async def ask_orders(
+    platform: Platform, order_ids: Sequence[int], *, also_silent: bool = False
+) -> list[str]:
+    """Ask providers about orders and book what they say; the orders of whom nobody said anything.
+
+    Nothing is booked of those, unless they are to be asked about again by the clock.
+    """
+    silent = []
+    for order_id in order_ids:
+        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+            record = await load_order(transaction, order_id)
+            moment = await now(transaction, platform.services)
+        if is_instant(moment.lender, record.order.provider):
+            continue
+        shown, answer = print_id("or", order_id), None
+        try:
+            port = connected(platform, moment, record.order.provider)
+            answer = await asyncio.to_thread(port.status, record.order)
+        except OutboundRefused as error:
+            LOG.warning("%s could not be asked about: %s", shown, error)
+        if answer is None:
+            silent.append(shown)
+        if answer is not None or also_silent:
+            await platform.do(SYSTEM, AskOrder(shown))
+        if answer is not None:
+            await take_answer(platform, shown, answer)
+    return silent
 
 
 async def take_answer(platform: Platform, order: str, event: OrderEvent) -> None:

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from usance.platform.errors import BackupError
@@ -134,21 +135,31 @@ class LogReceiver:
         slot = ["pg_receivewal", "-D", str(self.folder), f"--slot={SLOT}", *_to(self.server)]
         _run([*slot, "--create-slot", "--if-not-exists"], self.folder, self.server)
         command = [str(binary(slot[0])), *slot[1:], "--synchronous", "--status-interval=1"]
+        self._said = TemporaryFile()
         self._process = subprocess.Popen(  # noqa: S603 -- programs and arguments of our own
             command, env=_environment(self.server), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=self._said,
         )  # fmt: skip
         return self
 
-    def wait(self) -> int:
-        """Wait until the receiver ends."""
+    def wait(self) -> None:
+        """Wait until the receiver ends; raises unless it was stopped."""
         assert self._process is not None, "it is received within the block"
-        return self._process.wait()
+        ended = self._process.wait()
+        if ended > 0:
+            self._said.seek(0)
+            raise _refused(self._said.read().decode(errors="replace"), ended, self.folder)
+
+    def kill(self) -> None:
+        """End it at once, as a machine does that loses its power."""
+        assert self._process is not None, "it is received within the block"
+        self._process.kill()
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
+            self._said.close()
 
 
 def restore(folder: Path, server: Embedded, target: datetime | None = None) -> BaseBackup:
@@ -242,10 +253,15 @@ def _run(command: Sequence[str], where: Path, server: Embedded | None = None) ->
         [first, *command[1:]], env=_environment(server), capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = [line.partition("error: ")[2] or line for line in done.stderr.splitlines() if line]
-        told = "; ".join(said[:3]) or f"it ended with {done.returncode}"
-        is_full = "No space left" in done.stderr
-        fix = "Make room on that disk, and do it again" if is_full else (
-            "Take another base backup, or mend what it says")  # fmt: skip
-        raise BackupError(told, where=str(where), fix=fix)
+        raise _refused(done.stderr, done.returncode, where)
     return done.stdout
+
+
+def _refused(errors: str, code: int, where: Path) -> BackupError:
+    """The error that one of PostgreSQL's programs told."""
+    said = [line.partition("error: ")[2] or line for line in errors.splitlines() if line]
+    told = "; ".join(said[:3]) or f"it ended with {code}"
+    is_full = "No space left" in errors
+    fix = "Make room on that disk, and do it again" if is_full else (
+        "Take another base backup, or mend what it says")  # fmt: skip
+    return BackupError(told, where=str(where), fix=fix)

@@ -106,6 +106,8 @@ class Embedded:
         with self._starting():
             if not (self.data / "PG_VERSION").exists():
                 self._create()
+            if self._process is not None and self._process.poll() is not None:
+                self._disown()
             until = time.monotonic() + MAX_START_SECONDS
             while self._status() != _READY or self._is_orphan():
                 if self._process is None and not self._is_alive():

@@ -120,21 +120,28 @@ def restore_backup(
             [
                 ("restored from", base.folder.name),
                 ("state", "paused"),
-                ("next", "put master.key beside it, ask about orders, usance db release"),
+                ("next", "put master.key beside it, then usance db release"),
             ]
         )
 
 
 @app.command("release")
-def release_home(home: Home, as_json: AsJson = False) -> None:
-    """Let the jobs and deliveries of a restored lender begin."""
+def release_home(
+    home: Home,
+    unasked: Annotated[
+        bool, typer.Option("--unasked", help="Also while a provider is silent about its orders.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask about the orders of a restored lender, and let its jobs and deliveries begin."""
     from usance.platform.restoring import release
+    from usance.platform.terminal.homes import on_platform
 
-    orders = with_database(home, release)
+    orders = on_platform(home, lambda platform: release(platform, unasked=unasked))
     if as_json:
         print_answer({"orders": orders})
     else:
-        print_pairs([("released, with orders to be asked about", str(orders))])
+        print_pairs([("released, with orders that were asked about", str(orders))])
 
 
 def _embedded(home: Path, *, is_new: bool = False) -> Embedded:
