@@ -189,6 +189,7 @@ def test_every_kind_that_posts_has_a_rule() -> None:
         "reversed", "bank_balance", "provider_settlement", "institution_settlement", "grant",
         "vesting_estimate", "permanent_difference", "exchange_rate", "shares_retired",
         "shares_reserved", "programme_opened", "fees_history", "share_price",
+        "funding_schedule",
     }  # fmt: skip
     ruled = {rule.amount for rule in load_group_rules()}
     assert {kind.label for kind in GroupFactKind} - ruled == silent

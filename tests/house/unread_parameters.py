@@ -10,7 +10,6 @@ from tests.house.syntax import nodes
 from tests.house.tidy import Source
 
 AWAITED = {
-    "funding.buy_out": "fund",
     "funding.guarantee_leverage": "fund",
     "funding.joint_loan_share": "fund",
     "funding.microcredit_leverage": "fund",

@@ -260,7 +260,7 @@ def test_a_worker_outlives_its_connections(sandbox: Sandbox) -> None:
     async def work(platform: Platform) -> None:
         stop, kinds = asyncio.Event(), {"count": JobKind(handler)}
         working = asyncio.create_task(run_jobs(platform.database, kinds, stop=stop))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             for number in range(3):
                 async with platform.database.loader() as owner:
                     await owner.execute("reset role")

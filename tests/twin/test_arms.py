@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.twin.runs import FIRST, faulty, ticking
 from usance.base.book import Book
 from usance.base.errors import InputError
+from usance.cli import main
 from usance.service.collections.strategy_file import shipped_text
 from usance.twin.compare.arms import arm_uplifts
 from usance.twin.run.runner import run_scenario
@@ -28,6 +30,14 @@ for old, new in (
     TEXT = TEXT.replace(old, new)
 
 
+SAID = """based_on: calm
+name: arms
+text: Late payers in plenty, half of whom are called.
+behaviour: {late: 25%, collected30: 60%, partial: 0%, fraud: 0%}
+collections: {strategy: strategy.yaml}
+"""
+
+
 def with_strategy(text: str) -> Scenario:
     scenario = faulty()
     behaviour = replace(scenario.behaviour, partial_ppm=0, fraud_ppm=0)
@@ -35,7 +45,9 @@ def with_strategy(text: str) -> Scenario:
 
 
 @pytest.mark.slow
-def test_a_planted_challenger_is_found_in_a_run(tmp_path: Path) -> None:
+def test_a_planted_challenger_is_found_in_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     scenario = with_strategy(TEXT)
     run_scenario(
         scenario, tmp_path / "run", scale=Fraction(4), first=FIRST, last=FIRST + 3, workers=1,
@@ -50,3 +62,8 @@ def test_a_planted_challenger_is_found_in_a_run(tmp_path: Path) -> None:
     assert found.found.is_better
     with pytest.raises(InputError, match="draws nobody into arms"):
         arm_uplifts(book, with_strategy(""))
+    (tmp_path / "strategy.yaml").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "arms.yaml").write_text(SAID, encoding="utf-8")
+    assert main(["twin", "arms", str(book.path), str(tmp_path / "arms.yaml"), "--json"]) == 0
+    [told] = json.loads(capsys.readouterr().out)["data"]
+    assert (told["arm"], told["planted"]) == (found.arm, found.planted)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PERSON_FIELDS = ("name", "national_id", "phone", "email")
 FIELDS = (*PERSON_FIELDS, "other")
 CORRECTION, REVIEW = "correction", "review"
+_DAYS = {CORRECTION: "servicing.correction_answered", REVIEW: "servicing.review_answered"}
 AUTOMATED = (DecisionKind.APPLICATION, DecisionKind.DRAWDOWN)
 """Decisions that no person has made."""
 
@@ -107,7 +108,7 @@ async def _take(
     field: str = "", decision_id: int = 0,
 ) -> Decided:  # fmt: skip
     number, today = user.next("records"), moment.business_date
-    days = moment.lender.parameters.at(f"servicing.{kind}_answered", today).integer
+    days = moment.lender.parameters.at(_DAYS[kind], today).integer
     row = {
         "request_id": number, "user_id": user.user_id, "kind": kind, "field": field,
         "decision_id": decision_id, "received_on": today,

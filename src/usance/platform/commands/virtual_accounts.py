@@ -3,8 +3,8 @@
 A number is given by the provider, or made from the prefix of its contract with a check digit.
 
 >>> with_check_digit("622801000000001")
-'6228010000000016'
->>> is_number("6228010000000016"), is_number("62 28"), is_number("NL91ABNA0417164300")
+'6228010000000010'
+>>> is_number("6228010000000010"), is_number("62 28"), is_number("NL91ABNA0417164300")
 (True, False, True)
 """
 

@@ -2,13 +2,13 @@
 
 >>> breaker = CircuitBreaker(opens_after=2, opens_seconds=30)
 >>> breaker.failed(0)
-... breaker.lets_through(1)
+>>> breaker.lets_through(1)
 True
 >>> breaker.failed(1)
-... breaker.lets_through(30), breaker.lets_through(31), breaker.lets_through(31)
+>>> breaker.lets_through(30), breaker.lets_through(31), breaker.lets_through(31)
 (False, True, False)
 >>> breaker.worked()
-... breaker.lets_through(32)
+>>> breaker.lets_through(32)
 True
 """
 
