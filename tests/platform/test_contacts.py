@@ -181,9 +181,14 @@ def test_no_case_is_given_to_two_and_one_in_work_goes_back(sandbox: Sandbox) -> 
         async def one(number: int) -> str | None:
             async with platform.database.transaction(0) as transaction:
                 found = await transaction.fetchval(
-                    "select usance.next_case($1, '{0,1,2,3,4,5,6}', clock, "
-                    "clock + interval '15 minutes') from usance.installation", 100 + number,
+                    "select usance.next_case($1, '{0,1,2,3,4,5,6}', '{zh}', clock, '08:00', "
+                    "'22:00', 'Asia/Shanghai') from usance.installation", 100 + number,
                 )  # fmt: skip
+                if found is not None:
+                    await transaction.execute(
+                        "select usance.hold_case($1, $2, clock + interval '15 minutes') "
+                        "from usance.installation", found, 100 + number,
+                    )  # fmt: skip
             return None if found is None else str(found)
 
         return list(await asyncio.gather(*(one(number) for number in range(20))))

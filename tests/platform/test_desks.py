@@ -15,7 +15,9 @@ from tests.platform.test_contacts import debtors as contacts_debtors
 from usance.platform.contact_desk import letter_of, send_due
 from usance.platform.errors import InvalidField, NotFound, Refused
 from usance.platform.live import Platform
-from usance.platform.reads.case_results import commission, results
+from usance.platform.reads.case_results import commission
+from usance.platform.reads.cases import channels
+from usance.platform.reads.collection_results import results
 from usance.platform.refusals import PlacementRefused
 from usance.service.collections.channels import LocalChannel, Outgoing
 from usance.service.collections.contact_rules import Channel
@@ -277,14 +279,23 @@ def test_an_outage_at_noon_moves_agents_at_once_and_work_waits_where_nothing_is_
     owner(sandbox, "update usance.cases set is_automatic = true, stage = 1 where user_id = 2",
           "update usance.contact_profiles set channels = '{ai_voice}' "
           "where user_id = 2")  # fmt: skip
-    assert sandbox.do("system", "channel.down", {"channel": "voice", "reason": "carrier"}).is_new
+    down = sandbox.do("system", "channel.down", {"channel": "voice", "reason": "carrier"})
+    assert down.is_new
+    # One case is called by a person; its message adds (45 % x 22 % - 80 % x 3 %) of 60 % less.
+    assert down.answer["outage"] == {"cases": 1, "rerouted": 1, "waiting": 0,
+                                     "past_due_minor": 50_000,
+                                     "expected_loss_minor": 2_250}  # fmt: skip
     again = sandbox.do("system", "channel.down", {"channel": "voice", "reason": "carrier"})
     assert not again.is_new
     action = sandbox.do("operations", "case.next", {}).answer["case"]["action"]
-    assert (action["wanted_channel"], action["channel"]) == ("voice", "ai_voice")
+    assert (action["wanted_channel"], action["channel"]) == ("voice", "message")
     with pytest.raises(Refused, match="voice is down"):
         sandbox.do("operations", "contact.begin", {"user": users[0], "channel": "voice"})
     sandbox.do("system", "channel.down", {"channel": "ai_voice", "reason": "carrier"})
+    told = {each["channel"]: each["outage"] for each in read(sandbox, "system", channels)}
+    assert (told["voice"]["rerouted"], told["ai_voice"]["waiting"]) == (1, 1)
+    assert told["ai_voice"]["expected_loss_minor"] == 560  # 35 % x 8 % of 40 % of 50,000
+    assert told["message"] is None
     assert sandbox.within(send_due) == {"sent": 0, "rerouted": 0, "refused": 0, "waiting": 1}
     with pytest.raises(InvalidField):
         sandbox.do("system", "channel.down", {"channel": "drum", "reason": ""})
@@ -332,12 +343,12 @@ def test_results_compare_arms_of_cases_whose_window_is_over(sandbox: Sandbox) ->
         f"from generate_series(1, {count}) n",
         "insert into usance.case_days select day + 1, user_id, 4, 10000, 50000, 1, 2, 'other', arm "
         "from usance.case_days",
-        "update usance.installation set business_date = '2024-03-01'",
+        "update usance.installation set business_date = '2024-03-02'",
         *(pay(n * 16_384 + 1, 2, first + timedelta(days=5), 10_000)
           for n in range(1, count, 2) if n % 5),
     )  # fmt: skip
     told = read(sandbox, "system", results, first, date(2024, 1, 31))
-    assert {each["arm"]: (each["cases"], each["collection_30_ppm"]) for each in told["arms"]} == {
+    assert {each["arm"]: (each["cases"], each["collection_30_ppm"]) for each in told["groups"]} == {
         "champion": (count // 2, 0), "early_call": (count // 2, 800_000)
     }  # fmt: skip
     assert told["is_complete"] is True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from usance.platform.commands.command import Moment
 from usance.platform.refusals import WrongState
 from usance.service.collections.channels import route
 from usance.service.collections.contact_rules import (
+    Attempt,
     Channel,
     ContactRules,
     Debtor,
+    Reached,
     Stop,
     local_moment,
     zone_of,
@@ -32,6 +34,26 @@ MAX_CALLS = 3
 """Places of a person's day that the database has."""
 LANGUAGES = ("zh", "en")
 """Languages that debtors are addressed in."""
+MOVED = timedelta(hours=24)
+"""Time for which the zone that a debtor had before counts as well, so that saying where somebody
+lives opens no hour that was shut."""
+
+
+class Reach(NamedTuple):
+    """The person behind a user as contacts see them now, over all their users."""
+
+    person: int
+    debtor: Debtor
+    local: datetime
+    """Now, on the debtor's own clock."""
+    taken: tuple[int, ...]
+    """Places of the person's day that calls have."""
+    rules: ContactRules
+
+    @property
+    def calls(self) -> list[Attempt]:
+        """Calls of the day that reached the person, or may have."""
+        return [Attempt(self.local, Channel.VOICE, Reached.OPEN)] * len(self.taken)
 
 
 async def load_case(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:
@@ -110,9 +132,29 @@ def next_action(
     }  # fmt: skip
 
 
+async def consents_of(transaction: asyncpg.Connection, user_id: int) -> frozenset[Channel]:
+    """Channels that a user agreed to."""
+    given = await transaction.fetchval(
+        "select channels from usance.contact_profiles where user_id = $1", user_id
+    )
+    return frozenset(Channel(each) for each in given or ())
+
+
 def shown(at: datetime | None) -> str | None:
     """A moment as it is told."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+async def reach_of(transaction: asyncpg.Connection, moment: Moment, user_id: int) -> Reach:
+    """The person behind a user, with the calls of their day and the limits of it."""
+    person, users = await person_of(transaction, user_id)
+    debtor = await debtor_of(transaction, moment, users)
+    local = local_clock(moment, debtor)
+    begun = datetime.combine(local.date(), time(), local.tzinfo).astimezone(UTC)
+    taken = await transaction.fetchval(
+        "select usance.calls_of_person($1, $2, $3)", person, local.date(), begun
+    )
+    return Reach(person, debtor, local, tuple(taken), rules_in_force(moment, local.date()))
 
 
 async def person_of(transaction: asyncpg.Connection, user_id: int) -> tuple[int, list[int]]:
@@ -129,8 +171,8 @@ async def person_of(transaction: asyncpg.Connection, user_id: int) -> tuple[int,
 async def debtor_of(transaction: asyncpg.Connection, moment: Moment, users: list[int]) -> Debtor:
     """The debtor behind some users: one zone, every stop, the youngest open promise of all."""
     profiles = await transaction.fetch(
-        "select time_zone, channels from usance.contact_profiles where user_id = any($1) "
-        "order by user_id", users,
+        "select time_zone, channels, zone_before, zone_changed_at from usance.contact_profiles "
+        "where user_id = any($1) order by user_id", users,
     )  # fmt: skip
     stops = await transaction.fetch(
         "select reason from usance.stops where user_id = any($1) and ended_at is null", users
@@ -142,6 +184,8 @@ async def debtor_of(transaction: asyncpg.Connection, moment: Moment, users: list
     agreed = [set(row["channels"]) for row in profiles]
     channels = set.intersection(*agreed) if agreed else set()
     zones = [row["time_zone"] for row in profiles] or [str(moment.lender.zone)]
+    zones += [row["zone_before"] for row in profiles
+              if row["zone_before"] and moment.at < row["zone_changed_at"] + MOVED]  # fmt: skip
     return Debtor(
         zones[0],
         frozenset(Channel(each) for each in channels),

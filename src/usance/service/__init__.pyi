@@ -77,6 +77,7 @@ from usance.service.collections.contact_rules import (
     Stop as Stop,
     forbidding as forbidding,
 )
+from usance.service.collections.contact_times import allowed_from as allowed_from
 from usance.service.collections.experiment import (
     Uplift as Uplift,
     assigned_arms as assigned_arms,
@@ -87,6 +88,11 @@ from usance.service.collections.history import (
     CaseDays as CaseDays,
     Events as Events,
     training_rows as training_rows,
+)
+from usance.service.collections.outage_loss import (
+    DueContacts as DueContacts,
+    OutageLoss as OutageLoss,
+    outage_loss as outage_loss,
 )
 from usance.service.collections.promises import (
     Payment as Payment,

@@ -169,7 +169,7 @@ def test_desks_channels_and_results_are_read(late: Served) -> None:
     assert {each["channel"]: each["is_down"] for each in rows}["voice"] is True
     assert late.post("/v1/channels/voice/up", {}, "operations").json()["is_down"] is False
     told = late.get("/v1/collections/results?from=2024-07-01&to=2024-08-31", "operations").json()
-    assert sum(each["cases"] for each in told["arms"]) == 3
+    assert sum(each["cases"] for each in told["groups"]) == 3
     assert told["is_complete"] is False
 
 
@@ -284,4 +284,36 @@ def test_an_agency_works_at_its_own_desk(late: Served, browser: httpx.Client) ->
     page = browser.post(f"/desk/cases/{number}", data=body)
     body = {"step": "reached", "key": "n3", "contact": field(page, "contact")}
     assert browser.post(f"/desk/cases/{number}", data=body).status_code == 200
+    told = browser.get("/desk/cases.csv").text.splitlines()
+    assert [row.split(",")[0] for row in told] == ["case", number]
+    assert browser.get("/desk/cases.csv").headers["content-type"].startswith("text/csv")
+
+    def reported(*lines: str) -> httpx.Response:
+        text = "\n".join(["case,reference,paid_on,amount", *lines])
+        return browser.post("/desk", data={"step": "report", "text": text})
+
+    wrong = reported(f"{number},psp-1,2024-07-19,6.00", f"{number},psp-1,2024-07-19,6.00",
+                     f"{case['case']},psp-2,2024-07-19,1.00", f"{number},psp-3,2099-01-01,1.00",
+                     f"{number},psp-4,19.7.2024,1.00", f"{number},psp-5,2024-07-19,-1",
+                     f"{number},psp-6")  # fmt: skip
+    assert wrong.status_code == 400
+    for part in (
+        "line 3",
+        "line 6",
+        "line 7",
+        "line 8",
+        "nothing was taken",
+        "reference of line 2",
+    ):
+        assert part in wrong.text, part
+    for lines in (f"{number},psp-3,2099-01-01,1.00", f"{case['case']},psp-2,2024-07-19,1.00",
+                  "nothing", "nothing,psp-2,2024-07-19,1.00"):  # fmt: skip
+        assert reported(lines).status_code in (400, 404), lines
+    assert browser.post("/desk", data={"step": "report", "text": 'a,"b'}).status_code == 400
+    own = [f"{number},psp-1,2024-07-19,6.00", f"{number},psp-2,2024-07-20,1250.50"]
+    for _ in range(2):  # once, and sent again
+        assert "2 payments taken" in reported(*own).text
+    assert reported(own[0].replace("6.00", "6.01")).status_code == 400
+    statement = late.get("/v1/agencies/west/statement?month=2024-07", "operations").json()
+    assert statement["reported_minor"] == 125_650
     assert browser.post("/desk/leave").url.path == "/desk/enter"

@@ -18,8 +18,9 @@ from usance.platform.api.shapes import Object, Page
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import NotFound, UnknownField
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads import case_results, configuration
+from usance.platform.reads import case_results, collection_results, configuration
 from usance.platform.reads import cases as reads
+from usance.platform.reads.collection_results import ResultsBy
 from usance.platform.reads.reading import Reading
 from usance.service.collections.promises import PromiseState
 from usance.service.collections.stages import Stage
@@ -71,7 +72,7 @@ async def desks(read: Reading, call: Call) -> Any:
 
 async def channels(read: Reading, call: Call) -> Any:
     """Channels, each with the outage that it is in."""
-    return page(await reads.channels(read.transaction), call.query, "channel")
+    return page(await reads.channels(read.transaction, read.moment), call.query, "channel")
 
 
 async def agencies(read: Reading, call: Call) -> Any:
@@ -93,10 +94,14 @@ async def statement(read: Reading, call: Call) -> Any:
 
 
 async def results(read: Reading, call: Call) -> Any:
-    """Cases opened in a span of days by arm, and the uplift of each challenger."""
+    """Cases of a span of days by arm, segment, desk or agency; the uplift of each challenger."""
     first, last = reads.month_of(read.moment.business_date)
-    return await case_results.results(
-        read.transaction, read.moment, call.query.get("from", first), call.query.get("to", last)
+    return await collection_results.results(
+        read.transaction,
+        read.moment,
+        call.query.get("from", first),
+        call.query.get("to", last),
+        ResultsBy(call.query.get("by", ResultsBy.ARM.value)),
     )
 
 
@@ -144,7 +149,8 @@ group.command("/c-scores", "c_score.put", {201: Object, 202: Approval})
 group.read("/collectors", Page[Object], collectors, query=PAGED, scopes=("operations",))
 group.command("/collectors", "collector.put", {200: Object})
 group.read("/collections/desks", Page[Object], desks, query=PAGED, scopes=("operations",))
-group.read("/collections/results", Object, results, query={"from": DAY, "to": DAY},
+group.read("/collections/results", Object, results,
+           query={"from": DAY, "to": DAY, "by": one_of(*(each.value for each in ResultsBy))},
            scopes=("operations",))  # fmt: skip
 group.read("/channels", Page[Object], channels, query=PAGED)
 group.command("/channels/{channel}/down", "channel.down", {200: Object})

@@ -16,18 +16,20 @@ from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.case_record import (
     LANGUAGES,
+    MOVED,
     action_of,
     case_answer,
     channels_down,
+    consents_of,
     debtor_of,
     load_case,
-    local_clock,
     next_action,
     open_case,
-    person_of,
+    reach_of,
     rules_in_force,
     shown,
 )
+from usance.platform.case_times import after_promise, later, rests_until
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal, PrincipalKind
@@ -35,7 +37,6 @@ from usance.platform.refusals import CONTACT_REFUSALS, WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
 from usance.service.collections.contact_rules import (
-    Attempt,
     Channel,
     Contact,
     Party,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 LOCK = timedelta(minutes=15)
 """A case in work goes back if nothing happens for so long."""
+MAX_SKIPPED = 200
+"""Cases that are put off, at most, before there is none; those at night are not even looked at."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +103,47 @@ class MakePromise:
 async def take_next(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: TakeNextCase
 ) -> Decided:
-    """Lock the best case that nobody works to the caller; the one in work, if there is one."""
+    """Lock the best case that may be worked now to the caller; the one in work, if there is one.
+
+    Cases of which a rule forbids the next contact are put off until it no longer does.
+    """
     wanted = [parse(Stage, each, where="body.stages") for each in command.stages] or list(Stage)
-    found = await transaction.fetchval(
-        "select usance.next_case($1, $2::smallint[], $3, $4)",
-        principal.principal_id, [int(each) for each in wanted], moment.at, moment.at + LOCK,
-    )  # fmt: skip
-    if found is None:
-        return Decided({"case": None}, "cases", is_new=False, status=DONE)
-    row = await open_case(transaction, found)
+    who, rules = principal.principal_id, rules_in_force(moment, moment.business_date)
+    stages, languages = await _of_collector(transaction, who, wanted)
     down = await channels_down(transaction)
-    answer = {"case": {**case_answer(row), "action": next_action(moment, row, down)}}
-    return Decided(answer, print_id("ca", found), found, status=DONE)
+    for _ in range(MAX_SKIPPED):
+        found = await transaction.fetchval(
+            "select usance.next_case($1, $2::smallint[], $3::text[], $4, $5, $6, $7)",
+            who, stages, languages, moment.at, rules.quiet_until, rules.quiet_from,
+            str(moment.lender.zone),
+        )  # fmt: skip
+        if found is None:
+            break
+        row = await open_case(transaction, found)
+        until = await rests_until(transaction, principal, moment, row, down)
+        if until is not None:
+            await transaction.execute("select usance.rest_case($1, $2)", found, until)
+            continue
+        held = moment.at + LOCK
+        await transaction.execute("select usance.hold_case($1, $2, $3)", found, who, held)
+        consents = await consents_of(transaction, found)
+        action = next_action(moment, row, down, consents)
+        answer = {"case": {**case_answer({**row, "locked_until": held}), "action": action}}
+        return Decided(answer, print_id("ca", found), found, status=DONE)
+    return Decided({"case": None}, "cases", is_new=False, status=DONE)
+
+
+async def _of_collector(
+    transaction: asyncpg.Connection, who: int, wanted: list[Stage]
+) -> tuple[list[int], list[str]]:
+    """Stages and languages that somebody works, of those asked for; all where nothing is set."""
+    own = await transaction.fetchrow(
+        "select slots, stages, languages from usance.collectors where principal_id = $1", who
+    )
+    stages = [int(each) for each in wanted]
+    if own is None:
+        return stages, list(LANGUAGES)
+    return [each for each in stages if own["slots"] and each in own["stages"]], own["languages"]
 
 
 async def begin(
@@ -131,15 +163,9 @@ async def begin(
     if channel in await channels_down(transaction):
         raise WrongState(f"the channel {channel.value} is down", where=command.user,
                          fix="Take the channel of the case's action")  # fmt: skip
-    person, users = await person_of(transaction, user.user_id)
-    debtor = await debtor_of(transaction, moment, users)
-    local = local_clock(moment, debtor)
-    taken = await transaction.fetchval(
-        "select usance.calls_of_person($1, $2)", person, local.date()
-    )
-    calls = [Attempt(moment.at, Channel.VOICE, Reached.OPEN)] * len(taken)
-    rules = rules_in_force(moment, local.date())
-    broken = forbidding(Contact(moment.at, channel, party), debtor, calls, rules)
+    reach = await reach_of(transaction, moment, user.user_id)
+    contact = Contact(moment.at, channel, party)
+    broken = forbidding(contact, reach.debtor, reach.calls, reach.rules)
     if broken:
         names = ", ".join(rule.value for rule in broken)
         raise CONTACT_REFUSALS[broken[0]](
@@ -149,10 +175,11 @@ async def begin(
     attempt = user.next("records")
     changes = WriteSet(user_changes=[user.change()])
     row = {
-        "attempt_id": attempt, "user_id": user.user_id, "person_id": person,
+        "attempt_id": attempt, "user_id": user.user_id, "person_id": reach.person,
         "channel": channel.value, "agent": principal.principal_id, "script": command.script,
-        "began_at": moment.at, "local_day": local.date(), "local_time": str(local.time()),
-        "place": free_place(taken) if channel.is_call else 0, "reached": Reached.OPEN.value,
+        "began_at": moment.at, "local_day": reach.local.date(),
+        "local_time": str(reach.local.time()),
+        "place": free_place(reach.taken) if channel.is_call else 0, "reached": Reached.OPEN.value,
         "ended_at": None,
     }  # fmt: skip
     changes.put("contact_attempts", **row)
@@ -199,12 +226,13 @@ async def end(
     if case is not None and case["closed_on"] is None:
         days = action_of(moment, case).every_days
         again = timedelta(days=days) if command.connected else LOCK
-        changes.put("cases", **{**case, "locked_until": None, "next_at": moment.at + again})
+        after = later(case["next_at"], moment.at + again)  # a promise may let it rest longer
+        changes.put("cases", **{**case, "locked_until": None, "next_at": after})
     return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE)
 
 
 async def set_profile(
-    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment,
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment,
     command: SetContactProfile,
 ) -> Decided:  # fmt: skip
     """Keep the zone and the channels of a debtor."""
@@ -216,9 +244,19 @@ async def set_profile(
     if command.language not in LANGUAGES:
         raise InvalidField("is no language", where="body.language",
                            fix=f"Give {' or '.join(LANGUAGES)}")  # fmt: skip
+    known = await transaction.fetchrow(
+        "select time_zone, zone_before, zone_changed_at from usance.contact_profiles "
+        "where user_id = $1", user.user_id,
+    )  # fmt: skip
+    before, changed_at = (known["zone_before"], known["zone_changed_at"]) if known else (None, None)
+    if known is not None and known["time_zone"] != zone:
+        # The zone of a day ago counts on, however often it was changed since.
+        is_recent = changed_at is not None and moment.at < changed_at + MOVED
+        before, changed_at = before if is_recent else known["time_zone"], moment.at
     changes = WriteSet(user_changes=[user.change()])
     changes.put("contact_profiles", user_id=user.user_id, time_zone=zone, channels=channels,
-                language=command.language)  # fmt: skip
+                language=command.language, zone_before=before,
+                zone_changed_at=changed_at)  # fmt: skip
     answer = {"user": command.user, "time_zone": zone, "channels": channels,
               "language": command.language}  # fmt: skip
     return Decided(answer, command.user, user.user_id, changes, status=DONE)
@@ -244,7 +282,11 @@ async def promise(
     }  # fmt: skip
     changes = WriteSet(user_changes=[user.change()])
     changes.put("promises", **row)
-    changes.put("cases", **{**case, "locked_until": None})
+    debtor = await debtor_of(transaction, moment, [user.user_id])
+    rests = after_promise(debtor, made.made_on, made.due_on,
+                          rules_in_force(moment, moment.business_date))  # fmt: skip
+    changes.put("cases", **{**case, "locked_until": None,
+                            "next_at": later(case["next_at"], rests)})  # fmt: skip
     answer = {
         "promise": print_id("pr", number), "user": command.user, "made_on": str(made.made_on),
         "due_on": str(made.due_on), "amount_minor": made.amount_minor, "state": "open",

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from usance.base.codes import parse
 from usance.base.ids import print_id
 from usance.platform.case_record import LANGUAGES, channels_down, load_case, shown
+from usance.platform.case_times import later
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField
+from usance.platform.outages import losses
 from usance.platform.principals import Principal
 from usance.platform.refusals import WrongState
 from usance.platform.store.write_set import WriteSet
@@ -208,16 +210,18 @@ def _agency_stages(moment: Moment) -> tuple[int, ...]:
 async def mark_down(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: MarkChannelDown
 ) -> Decided:
-    """Take a channel out; once, however often it is said."""
+    """Take a channel out; once, however often it is said. The loss that it costs a day is told."""
     channel = channel_named(command.channel)
-    if channel in await channels_down(transaction):
+    down = await channels_down(transaction)
+    if channel in down:
         answer = {"channel": channel.value, "is_down": True}
         return Decided(answer, f"channel/{channel.value}", is_new=False, status=DONE)
     changes = WriteSet()
     number = await transaction.fetchval("select usance.next_ids('outage', 1)")
     changes.put("channel_outages", outage_id=number, channel=channel.value, began_at=moment.at,
                 ended_at=None, reason=command.reason)  # fmt: skip
-    told = {"channel": channel.value, "is_down": True, "since": shown(moment.at)}
+    [loss] = (await losses(transaction, moment, down | {channel}, only=channel)).values()
+    told = {"channel": channel.value, "is_down": True, "since": shown(moment.at), "outage": loss}
     return Decided(told, f"channel/{channel.value}", 0, changes, status=DONE)
 
 
@@ -272,7 +276,8 @@ async def note_sent(
     case = await load_case(transaction, user.user_id)
     if case is not None and case["closed_on"] is None:
         again = moment.at + timedelta(days=action_of(moment, case).every_days)
-        changes.put("cases", **{**case, "locked_until": None, "next_at": again})
+        changes.put("cases", **{**case, "locked_until": None,
+                                "next_at": later(case["next_at"], again)})  # fmt: skip
     answer = {"contact": command.contact, "user": print_id("us", user.user_id),
               "channel": row["channel"], "reference": command.reference}  # fmt: skip
     return Decided(answer, command.contact, user.user_id, changes, status=DONE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from starlette.responses import Response
@@ -24,7 +25,7 @@ from usance.platform.live import Platform
 from usance.platform.principals import Principal
 from usance.platform.reads import cases as reads
 from usance.platform.security.permuted_ids import PermutedIds
-from usance.service.collections.contact_rules import Stop
+from usance.service.collections.contact_rules import Stop, zone_of
 from usance.service.help.plan_rules import PlanKind
 
 STEPS = ("next", "begin", "reached", "missed", "promise", "stop", "plan", "draft")
@@ -71,6 +72,7 @@ class CaseDesk:
             "owed": printed(told["past_due_minor"], currency).replace(",", ""),
             "plans": [each.value for each in PlanKind], "draft": draft,
             "summaries": summaries("case", case_facts(told, currency.name)),
+            "allowed_from": local_time(told["allowed_from"], told["time_zone"]),
         }  # fmt: skip
 
     async def step(self, case: str, given: Mapping[str, str]) -> Response:
@@ -156,6 +158,13 @@ def events_of(told: Mapping[str, Any]) -> list[dict[str, str]]:
         for each in told["stops"]
     ]  # fmt: skip
     return sorted(events, key=lambda each: each["day"], reverse=True)
+
+
+def local_time(at: str | None, zone: str) -> str:
+    """A moment on a debtor's own clock."""
+    if at is None:
+        return ""
+    return datetime.fromisoformat(at).astimezone(zone_of(zone)).strftime("%Y-%m-%d %H:%M")
 
 
 def problem_of(error: PlatformError) -> str:

@@ -16,6 +16,7 @@ from usance.platform.contact_desk import letter_of
 from usance.platform.errors import Forbidden, PlatformError
 from usance.platform.reads import case_results
 from usance.platform.reads import cases as reads
+from usance.platform.reads.collection_results import ResultsBy, results
 from usance.platform.user_record import read_id
 from usance.service.collections.promises import PromiseState
 from usance.service.collections.stages import Stage
@@ -43,7 +44,7 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
     """Open cases by stage, channels that are down, and the way to the next case."""
     async with visit.platform.reading(visit.operator.principal) as read:
         desks = await reads.desks(read.transaction)
-        channels = await reads.channels(read.transaction)
+        channels = await reads.channels(read.transaction, read.moment)
         best = await reads.cases(read.transaction, limit=10, best_first=True)
         currency = read.moment.lender.currency
     return visit.page(
@@ -155,23 +156,29 @@ async def team(visit: Visit) -> Response:
 
 
 async def strategy(visit: Visit, error: str = "", status: int = 200, text: str = "") -> Response:
-    """The strategy in force with its results by arm, and the form to propose another."""
+    """The strategy in force with its results by group, and the form to propose another."""
+    asked = visit.request.query_params.get("by", "")
+    by = ResultsBy(asked) if asked in [each.value for each in ResultsBy] else ResultsBy.ARM
     async with visit.platform.reading(visit.operator.principal) as read:
         settings, today = read.moment.lender.collections, read.moment.business_date
         first, _ = reads.month_of(reads.month_of(today)[0].replace(day=1))
-        told = await case_results.results(read.transaction, read.moment,
-                                          first.replace(year=first.year - 1), today)  # fmt: skip
+        told = await results(read.transaction, read.moment, first.replace(year=first.year - 1),
+                             today, by)  # fmt: skip
         currency = read.moment.lender.currency
     used = settings.strategy
-    arms: list[dict[str, Any]] = [
-        {**row, "past_due": printed(row["past_due_minor"], currency),
-         "collected": printed(row["collected_minor"], currency),
-         "cost": printed(row["cost_minor"], currency),
-         "collection_30": _percent(row["collection_30_ppm"])} for row in told["arms"]
+    groups: list[dict[str, Any]] = [
+        {**row, **{name: printed(row[f"{name}_minor"], currency)
+                   for name in ("past_due", "collected", "cost")},
+         **{name: _percent(row[f"{name}_ppm"])
+            for name in ("collection_30", "cure", "roll", "kept")}}
+        for row in told["groups"]
     ]  # fmt: skip
+    here = f"{BASE}/strategy"
     return visit.page(
-        "collections", "strategy", f"{visit.texts['part_strategy']} {used.name}", status, arms=arms,
-        uplift=told["uplift"], strategy=used, error=error, text=text or settings.strategy_text,
+        "collections", "strategy", f"{visit.texts['part_strategy']} {used.name}", status,
+        groups=groups, by=by.value, uplift=told["uplift"], strategy=used, error=error,
+        ways=[(visit.texts[f"by_{each.value}"], f"{here}?by={each.value}") for each in ResultsBy],
+        way=f"{here}?by={by.value}", text=text or settings.strategy_text,
         parts_of=_parts(visit), desk=BASE, key=secrets.token_urlsafe(18),
         may_put=visit.may("strategy.put"), done=visit.request.query_params.get("done", ""),
     )  # fmt: skip

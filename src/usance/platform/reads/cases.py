@@ -10,25 +10,17 @@ from usance.base.money import Money
 from usance.platform.case_record import (
     case_answer,
     channels_down,
-    debtor_of,
     load_case,
-    local_clock,
     next_action,
-    person_of,
-    rules_in_force,
+    reach_of,
     shown,
 )
+from usance.platform.case_times import timing_of
 from usance.platform.commands.contacts import contact_answer
+from usance.platform.outages import losses
 from usance.platform.user_record import not_found
 from usance.service.collections.action_value import added_ppm
-from usance.service.collections.contact_rules import (
-    Attempt,
-    Channel,
-    Contact,
-    Reached,
-    forbidding,
-    needs_consent,
-)
+from usance.service.collections.contact_rules import Channel, needs_consent
 from usance.service.collections.scripts import words_of
 from usance.service.collections.stages import Stage
 
@@ -66,7 +58,10 @@ async def one_case(transaction: asyncpg.Connection, moment: Moment, user_id: int
     )
     language = profile["language"] if profile else "zh"
     consents = frozenset(Channel(each) for each in profile["channels"]) if profile else frozenset()
-    action = next_action(moment, row, await channels_down(transaction), consents)
+    down = await channels_down(transaction)
+    # Of other accounts of the person an agency sees nothing, so what they forbid is left out.
+    timing = timing_of(moment, row, await reach_of(transaction, moment, user_id), down)
+    action = next_action(moment, row, down, consents)
     owed = Money(row["past_due_minor"], moment.lender.currency.name)
     contacts = await contacts_of(transaction, user_id)
     return {
@@ -76,7 +71,8 @@ async def one_case(transaction: asyncpg.Connection, moment: Moment, user_id: int
         "action": {**action, "words": words_of(action["script"], language, str(owed),
                                                row["days_past_due"]),
                    **_worth(row, action)},
-        "forbidden": await forbidden_now(transaction, moment, user_id, action),
+        "forbidden": list(timing.forbidden),
+        "allowed_from": shown(timing.allowed_from) if timing.forbidden else None,
         "contacts": contacts, "promises": await promises_of(transaction, user_id),
         "stops": await stops_of(transaction, user_id),
     }  # fmt: skip
@@ -90,24 +86,6 @@ def _worth(row: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:
     added = added_ppm(channel, PAY_PPM[Stage(row["stage"])])
     value = row["past_due_minor"] * added // 1_000_000 - action["cost_minor"]
     return {"added_ppm": added, "value_minor": value}
-
-
-async def forbidden_now(
-    transaction: asyncpg.Connection, moment: Moment, user_id: int, action: dict[str, Any]
-) -> list[str]:
-    """Rules that forbid the next contact at this moment; what an agency may not see is left out."""
-    if action["channel"] is None:
-        return ["channel_down"]
-    person, users = await person_of(transaction, user_id)
-    debtor = await debtor_of(transaction, moment, users)
-    local = local_clock(moment, debtor)
-    taken = await transaction.fetchval(
-        "select usance.calls_of_person($1, $2)", person, local.date()
-    )
-    calls = [Attempt(moment.at, Channel.VOICE, Reached.OPEN)] * len(taken)
-    rules = rules_in_force(moment, local.date())
-    contact = Contact(moment.at, Channel(action["channel"]))
-    return [rule.value for rule in forbidding(contact, debtor, calls, rules)]
 
 
 async def contacts_of(transaction: asyncpg.Connection, user_id: int) -> list[dict[str, Any]]:
@@ -222,17 +200,18 @@ async def desks(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-async def channels(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
-    """Channels, each with the outage that it is in."""
+async def channels(transaction: asyncpg.Connection, moment: Moment) -> list[dict[str, Any]]:
+    """Channels, each with the outage that it is in and what that is expected to cost a day."""
     rows = await transaction.fetch(
         "select channel, began_at, reason from usance.channel_outages where ended_at is null"
     )
     down = {row["channel"]: row for row in rows}
+    lost = await losses(transaction, moment, frozenset(map(Channel, down)))
     return [
         {"channel": each.value, "is_down": each.value in down,
          "since": shown(down[each.value]["began_at"]) if each.value in down else None,
          "reason": down[each.value]["reason"] if each.value in down else None,
-         "needs_consent": needs_consent(each)}
+         "needs_consent": needs_consent(each), "outage": lost.get(each)}
         for each in Channel
     ]  # fmt: skip
 
@@ -251,6 +230,25 @@ async def agencies(transaction: asyncpg.Connection, moment: Moment) -> list[dict
          **contracts[row["name"]]}
         for row in rows if row["name"] in contracts
     ]  # fmt: skip
+
+
+async def seen_users(transaction: asyncpg.Connection, users: list[int]) -> set[int]:
+    """Those of some users whose case the principal sees."""
+    rows = await transaction.fetch(
+        "select user_id from usance.cases where user_id = any($1::bigint[])", users
+    )
+    return {row["user_id"] for row in rows}
+
+
+async def reported(
+    transaction: asyncpg.Connection, references: list[str]
+) -> dict[str, tuple[int, date, int]]:
+    """Payments that the agency has reported under some references: whose, when, how much."""
+    rows = await transaction.fetch(
+        "select reference, user_id, paid_on, amount_minor from usance.agency_reports "
+        "where reference = any($1::text[])", references,
+    )  # fmt: skip
+    return {row["reference"]: tuple(row)[1:] for row in rows}
 
 
 async def last_draft(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from usance.base.command_line import (
 )
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, InputError
-from usance.twin.run.options import parse_scale
+from usance.twin.run.options import First, Last, parse_scale
 
 if TYPE_CHECKING:
     from usance.twin.compare.comparison import Compared
@@ -119,6 +119,31 @@ def arms_command(
         [each.arm, f"{each.found.challenger_cases:,}", f"{each.found.champion:.4f}",
          f"{each.found.challenger:.4f}", f"{each.found.difference:+.4f}",
          f"{each.found.low:+.4f}", f"{each.found.high:+.4f}", f"{each.planted:+.4f}"]
+        for each in found
+    ])  # fmt: skip
+
+
+@app.command("collection")
+def collection_command(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario.")],
+    first: First = None,
+    last: Last = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Expect what a strategy, its people and outages bring, by month, before a scenario is run."""
+    from usance.base.dates import format_month
+    from usance.twin.compare.expected_collection import expected_collection
+    from usance.twin.run.options import named_scenario, parse_span
+
+    given = named_scenario(scenario)
+    found = expected_collection(given, *parse_span(given, first, last))
+    if as_json:
+        print_answer([{**each._asdict(), "month": format_month(each.month)} for each in found])
+        return
+    print_table(["month", "late dues", "30-day collection", "as written", "difference"], [
+        [format_month(each.month), f"{each.late_ppm / 10_000:.1f}%",
+         f"{each.expected_ppm / 10_000:.2f}%", f"{each.written_ppm / 10_000:.2f}%",
+         f"{(each.expected_ppm - each.written_ppm) / 10_000:+.2f}"]
         for each in found
     ])  # fmt: skip
 
