@@ -12,7 +12,7 @@ from usance.books.statements import cash
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import ExactAmounts, Key, statement_lines
-from usance.disclose.release.narrative_figures import COMPANY, TAX
+from usance.disclose.release.narrative_figures import ADJUSTED_COMPANY, COMPANY, TAX
 from usance.disclose.release.per_share import ADD_SHARE_BASED_COMPENSATION, NET, OPERATING
 from usance.disclose.release.rounding import year_start
 
@@ -58,7 +58,8 @@ def narrative_composition(
 ) -> Composition | None:
     """The composition of a narrative figure; income tax is there a charge, with its sign turned."""
     if line.startswith("Non-GAAP "):
-        return _adjusted(exact, (line, ""), before, day)
+        named = f"Non-GAAP {ATTRIBUTABLE}" if line == ADJUSTED_COMPANY else line
+        return _adjusted(exact, (named, ""), before, day)
     name = {COMPANY: ATTRIBUTABLE, TAX: "Income taxes expense"}.get(line, line)
     for each in statement_lines(e.OPERATIONS, exact.books.entities):
         if each.line == name and parent in ("", each.parent):
