@@ -10,12 +10,15 @@ Unit(minor=100, name='')
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 
 MINUS = "\N{MINUS SIGN}"
 _SIZES = ((1, ""), (1_000, "thousand"), (1_000_000, "million"))
 _MAX_DIGITS = 10**9
 PPM = 1_000_000
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +73,22 @@ def ppm(parts: int) -> str:
 def words(label: str) -> str:
     """A label of the code as words: `capital_heavy` is `capital heavy`."""
     return label.replace("_", " ")
+
+
+def is_moment(value: object) -> bool:
+    """True for a text that tells a moment.
+
+    >>> is_moment("2024-07-02T02:00:00.000280Z"), is_moment("2024-07-02"), is_moment(7)
+    (True, False, False)
+    """
+    return isinstance(value, str) and _MOMENT.fullmatch(value) is not None
+
+
+def local(moment: str, zone: tzinfo) -> str:
+    """A moment as people of a time zone read it, to the second.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> local("2024-07-02T02:00:00.000280Z", ZoneInfo("Asia/Shanghai"))
+    '2024-07-02 10:00:00'
+    """
+    return datetime.fromisoformat(moment).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")

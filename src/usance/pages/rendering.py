@@ -31,8 +31,9 @@ def environment() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "grouped": numbers.grouped, "percent": numbers.percent, "ppm": numbers.ppm,
-        "words": numbers.words,
+        "words": numbers.words, "local": numbers.local,
     }  # fmt: skip
+    made.tests["moment"] = numbers.is_moment
     made.globals["stylesheet"] = stylesheet
     return made
 

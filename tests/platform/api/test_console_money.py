@@ -19,13 +19,13 @@ import httpx
 import pytest
 
 from tests.platform.api.borrowers import drawn, paying, registered, today
+from tests.platform.api.conftest import people_of
 from tests.platform.api.served import USANCE, Served, new_ref
-from tests.platform.api.test_console_work import PASSWORD, enter, hidden
+from tests.platform.api.test_console_work import enter, hidden
 from usance.platform.console.frame import HOME, PORTAL
 from usance.platform.console.money import BASE, PARTS
 from usance.platform.console.money_desk import ACTIONS
 from usance.platform.security.roles import Roles
-from usance.platform.security.sessions import create_operator
 from usance.platform.store.server import Embedded
 from usance.platform.terminal.homes import on_platform
 
@@ -43,16 +43,7 @@ def own(server: Embedded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="module")
 def people(own: Served) -> dict[str, dict[str, str]]:
     """Somebody for each role."""
-    made = {role: {"email": f"{role}@money.example", "password": PASSWORD}
-            for role in Roles.load().by_name}  # fmt: skip
-
-    async def work(platform: object) -> None:
-        async with platform.database.transaction(0) as transaction:  # type: ignore[attr-defined]
-            for role, person in made.items():
-                await create_operator(transaction, person["email"], role, PASSWORD)
-
-    on_platform(own.home, work)
-    return made
+    return people_of(own, "money.example")
 
 
 @pytest.fixture

@@ -18,29 +18,10 @@ from tests.platform.api.served import Served
 from tests.platform.api.test_console import ATTACKS, sign_in
 from tests.platform.applicants import LISTED, WATCHED
 from usance.platform.console.actions import ACTIONS
-from usance.platform.console.closed_books import screen_of
 from usance.platform.console.frame import HOME, SCREENS
+from usance.platform.console.places import screen_of
 from usance.platform.console.routes import PAGES
 from usance.platform.security.roles import Roles
-from usance.platform.security.sessions import create_operator
-from usance.platform.terminal.homes import on_platform
-
-PASSWORD = "correct horse battery staple"
-
-
-@pytest.fixture(scope="module")
-def roles(served: Served) -> dict[str, dict[str, str]]:
-    """Somebody for each role, with what they sign in with."""
-    people = {role: {"email": f"{role}@work.example", "password": PASSWORD}
-              for role in Roles.load().by_name}  # fmt: skip
-
-    async def work(platform: object) -> None:
-        async with platform.database.transaction(0) as transaction:  # type: ignore[attr-defined]
-            for role, person in people.items():
-                await create_operator(transaction, person["email"], role, PASSWORD)
-
-    on_platform(served.home, work)
-    return people
 
 
 @pytest.fixture

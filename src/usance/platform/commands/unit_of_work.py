@@ -154,9 +154,9 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
             decided = await _decide(transaction, work, moment)
             changes = change_set(work, decided, body)
             await write(transaction, moment.at, moment.configuration, changes)
+            if work.dry_run:  # what is told once leaves its audit, which a dry run does not keep
+                raise _DryRun(replace(outcome_of(replace(decided, once={})), would=changes))
             outcome = outcome_of(decided)
-            if work.dry_run:
-                raise _DryRun(replace(outcome, would=changes))
     except _DryRun as ended:
         return ended.outcome
     work.services.desk.release(changes.releases)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
 from usance.base.codes import Currency
+from usance.pages.numbers import ppm, words
 from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import application_facts
+from usance.platform.commands.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.checks import parts_of
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
@@ -41,7 +44,9 @@ async def show(visit: Visit) -> Listed:
         parts=parts_of(visit), numbers=("grade", "score", "line"))  # fmt: skip
 
 
-async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
+async def one(
+    visit: Visit, error: str = "", status: int = 200, draft: Mapping[str, Any] | None = None
+) -> Response:
     """One decision: inputs, path, scores, reasons, versions; replayed on demand."""
     name = visit.request.path_params["decision"]
     try:
@@ -61,8 +66,28 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
         asked=asked,
         may_review=visit.may("application.review"), key=secrets.token_urlsafe(18),
         summaries=summaries("application", application_facts(found)),
+        inputs=_inputs(visit, known["inputs"] or {}, currency),
         limit=visit.operator.principal.authority.get("application.review"),
+        may_draft=visit.may("draft.make"), draft=draft,
     )  # fmt: skip
+
+
+def _inputs(visit: Visit, inputs: Mapping[str, Any], currency: Currency) -> list[tuple[str, str]]:
+    """Inputs by name, amounts and shares as people read them; what was not known says so."""
+    t, shown = visit.texts, []
+    for name, value in inputs.items():
+        kind = name.rpartition("_")[2]
+        label = name.removesuffix(f"_{kind}") if kind in ("minor", "ppm") else name
+        if value is None or value == -1:
+            text = t["not_known"]
+        elif isinstance(value, bool):
+            text = t["is_true" if value else "is_false"]
+        elif kind == "minor":
+            text = printed(int(value), currency)
+        else:
+            text = ppm(int(value)) if kind == "ppm" else str(value)
+        shown.append((t.get(f"feature_{name}", words(label)), text))
+    return shown
 
 
 def _replays(visit: Visit) -> bool:
@@ -72,6 +97,8 @@ def _replays(visit: Visit) -> bool:
 async def review(visit: Visit) -> Response:
     """Approve or decline what was referred, within one's authority."""
     given, name = await form(visit.request), visit.request.path_params["decision"]
+    if given.get("draft"):
+        return await _draft(visit, name, given.get("key", ""))
     body: dict[str, Any] = {"decision": name, "approve": given.get("answer") == "approve"}
     if given.get("reason", "").strip():
         body |= {"reasons": [given["reason"]], "explanation": given["reason"]}
@@ -83,6 +110,17 @@ async def review(visit: Visit) -> Response:
     except PlatformError as error:
         return await one(visit, str(error), error.http_status)
     return see(f"{HOME}/applications/{name}")
+
+
+async def _draft(visit: Visit, name: str, key: str) -> Response:
+    """The decision with a draft of what to say about it; nothing is sent."""
+    command = MakeDraft("application", name, language_of(visit.request))
+    try:
+        await prepare(visit.platform, visit.operator.principal, command)
+        made = await visit.platform.do(visit.operator.principal, command, key=key)
+    except PlatformError as error:
+        return await one(visit, str(error), error.http_status)
+    return await one(visit, draft=made.answer)
 
 
 async def _currency(visit: Visit) -> Currency:

@@ -1,4 +1,4 @@
-"""The part *Checks* of applications: hits of screening, and requests that a person answers."""
+"""The part *Checks* of applications and borrowers: hits of screening, requests about data."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ from usance.platform.reads.data_rights import queue
 from usance.platform.reads.screening import hits
 
 SHOWN = 100
-HERE = f"{HOME}/applications/checks"
+CHECKS = "checks"
+"""The last part of its address, below either screen."""
 
 
 def parts_of(visit: Visit) -> list[tuple[str, str]]:
-    """Parts of the screen with their addresses."""
-    t = visit.texts
-    return [(t["applications"], f"{HOME}/applications"), (t["checks"], HERE)]
+    """Parts of *Applications* with their addresses."""
+    t, home = visit.texts, f"{HOME}/applications"
+    return [(t["applications"], home), (t["checks"], f"{home}/{CHECKS}")]
+
+
+def borrower_parts(visit: Visit) -> list[tuple[str, str]]:
+    """Parts of *Borrowers* with their addresses."""
+    t, home = visit.texts, f"{HOME}/borrowers"
+    return [(t["borrowers"], home), (t["part_help"], f"{home}/help"),
+            (t["checks"], f"{home}/{CHECKS}")]  # fmt: skip
 
 
 async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
@@ -27,9 +35,12 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
     async with visit.platform.reading(visit.operator.principal) as read:
         found = await hits(read.transaction, read.moment.vault, "open", 0, SHOWN)
         asked = await queue(read.transaction, "open", 0, SHOWN)
+    here = visit.request.url.path
+    screen = here.split("/")[-2]
+    parts = parts_of(visit) if screen == "applications" else borrower_parts(visit)
     return visit.page(
-        "applications", "checks", visit.texts["checks"], status, hits=found, asked=asked,
-        error=error, parts_of=parts_of(visit), here=HERE, key=secrets.token_urlsafe(18),
+        screen, CHECKS, visit.texts["checks"], status, hits=found, asked=asked,
+        error=error, parts_of=parts, here=here, key=secrets.token_urlsafe(18),
         may_decide=visit.may("screening.decide"), may_correct=visit.may("correction.answer"),
     )  # fmt: skip
 
@@ -42,7 +53,7 @@ async def act(visit: Visit) -> Response:
         await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await show(visit, str(error), error.http_status)
-    return see(HERE)
+    return see(visit.request.url.path)
 
 
 def _command(given: dict[str, str]) -> tuple[str, dict[str, Any]]:

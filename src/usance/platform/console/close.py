@@ -10,6 +10,7 @@ from usance.platform.commands.periods import CLOSE_JOB, NEXT_STATES
 from usance.platform.console.closed_books import part
 from usance.platform.console.developers import job_rows
 from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.tasks import buttons
 from usance.platform.errors import PlatformError
 from usance.platform.jobs import queue
 from usance.platform.reads.ledger import periods
@@ -33,7 +34,7 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
     return visit.page(
         "close", "close", visit.texts["close"], status, periods=rows, error=error,
         may_move=visit.may("period.move"), closed=closed[1] if closed else "",
-        more=more, jobs=job_rows(jobs), pending=pending,
+        more=more, jobs=job_rows(jobs), pending=pending, tasks=buttons(visit, "close"),
     )  # fmt: skip
 
 

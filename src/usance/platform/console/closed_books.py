@@ -12,44 +12,29 @@ import re
 from pathlib import Path
 
 from markupsafe import Markup
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from usance.pages.site.language import translated
 from usance.pages.site.write import MARK
 from usance.platform.console.frame import HOME, Visit, language_of
+from usance.platform.console.places import HISTORY, screen_of
 from usance.platform.console.risk import live_parts
 from usance.platform.errors import NotFound
 
 FOLDERS = ("closed_pages", "pages")
 """Pages of the latest close of live data, and those of a history that was loaded."""
-HISTORY = "history/"
-"""Beginning of the addresses of the second, where there are both."""
-SCREENS = {
-    "index.html": "overview", "statements.html": "statements", "ifrs.html": "statements",
-    "accounts.html": "statements", "release.html": "statements", "lines": "statements",
-    "accounts": "statements", "journals": "statements", "release": "statements",
-    "metrics.html": "risk", "risk.html": "risk", "metrics": "risk",
-    "matching.html": "matching", "book.html": "close", "close.html": "close",
-    "loans.html": "loans", "loans": "loans",
-}  # fmt: skip
-"""The screen that each page, or folder of pages, belongs to."""
 FIRST = {"statements": "statements.html", "risk": "risk.html", "close": "close.html"}
 """First page of a screen's closed part."""
 CLOSES, RISK = ("close", "book"), ("risk", "metrics")
 STATEMENTS = ("statements", "ifrs", "accounts", "release")
 _MAIN = re.compile(r"<main><h1>(.*?)</h1>(.*)</main>", re.DOTALL)
+_RELEASE = re.compile(
+    r"<header><h1>(.*?)</h1>(.*?)</header>\s*(<nav.*?</nav>)?.*?<main>(.*)</main>", re.DOTALL
+)
+"""A release is a page of its own, made to be printed: its title, opening, contents and text."""
 _LINK = re.compile(r'href="([^"#:]*)(#[^"]*)?"')
 _LOAN = re.compile(r"loans/(ln_\w+)\.html")
 _ONWARD = re.compile(r"<h2>From here</h2>.*", re.DOTALL)
-
-
-def screen_of(path: str) -> str:
-    """The screen of a page.
-
-    >>> screen_of("lines/operations-net-income.html"), screen_of("book.html")
-    ('statements', 'close')
-    """
-    return SCREENS.get(path, SCREENS.get(path.partition("/")[0], ""))
 
 
 def folders_of(visit: Visit) -> list[Path]:
@@ -65,15 +50,28 @@ def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
         folders, before, path = folders[1:], HISTORY, path.removeprefix(HISTORY)
     if not folders or path not in (folders[0] / MARK).read_text("utf-8").splitlines():
         return None
-    folder = folders[0]
-    found = _MAIN.search((folder / path).read_text("utf-8"))
-    if found is None:
+    text = (folders[0] / path).read_text("utf-8")
+    if found := _MAIN.search(text):
+        heading, body = found[1], _ONWARD.sub("", found[2])
+    elif found := _RELEASE.search(text):
+        heading = found[1]
+        body = f'<div class="release">{found[2]}{found[3] or ""}{found[4]}</div>'
+    else:
         return None
     language = language_of(visit.request)
-    title, content = (translated(each, language) for each in
-                      (f"<h1>{found[1]}</h1>", _ONWARD.sub("", found[2])))  # fmt: skip
+    title, content = (translated(each, language) for each in (f"<h1>{heading}</h1>", body))
     content = _LINK.sub(lambda link: _led(path, link, before), content)
     return Markup(title).striptags(), Markup(content)  # noqa: S704 -- our own file
+
+
+def _file(visit: Visit, path: str) -> Path | None:
+    """A file that was written beside the pages."""
+    folders = folders_of(visit)
+    if path.startswith(HISTORY):
+        folders, path = folders[1:], path.removeprefix(HISTORY)
+    if not folders or path not in (folders[0] / MARK).read_text("utf-8").splitlines():
+        return None
+    return folders[0] / path
 
 
 def _led(path: str, link: re.Match[str], before: str) -> str:
@@ -89,10 +87,13 @@ async def show(visit: Visit) -> Response:
     """One page of the closed book."""
     path = visit.request.path_params["path"]
     screen = screen_of(path.removeprefix(HISTORY))
+    if screen:
+        visit.need(screen)
+    if path.endswith(".csv") and screen and (file := _file(visit, path)) is not None:
+        return FileResponse(file, media_type="text/csv", filename=file.name)
     found = part(visit, path) if screen else None
     if found is None:
         raise NotFound("there is no such page", where=path, fix="Close a period first")
-    visit.need(screen)
     title, content = found
     pages = {"statements": STATEMENTS, "close": CLOSES, "risk": RISK}.get(screen, ())
     return visit.page(screen, "closed", title, content=content, pages=pages, page=path,

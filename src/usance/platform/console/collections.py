@@ -12,6 +12,7 @@ from usance.platform.console.amounts import printed
 from usance.platform.console.case_desk import CaseDesk, case_number, problem_of
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.tasks import buttons
 from usance.platform.contact_desk import letter_of
 from usance.platform.errors import Forbidden, PlatformError
 from usance.platform.reads import case_results
@@ -152,7 +153,7 @@ async def team(visit: Visit) -> Response:
     names = ["name", "desk", "slots", "assigned", "in_work", "contacts", "connected", "promises",
              "kept_ppm"]  # fmt: skip
     return visit.page("collections", "table", visit.texts["part_team"], rows=rows, names=names,
-                      tabs=_parts(visit))  # fmt: skip
+                      tabs=_parts(visit), tasks=buttons(visit, "team"))  # fmt: skip
 
 
 async def strategy(visit: Visit, error: str = "", status: int = 200, text: str = "") -> Response:
@@ -180,7 +181,8 @@ async def strategy(visit: Visit, error: str = "", status: int = 200, text: str =
         ways=[(visit.texts[f"by_{each.value}"], f"{here}?by={each.value}") for each in ResultsBy],
         way=f"{here}?by={by.value}", text=text or settings.strategy_text,
         parts_of=_parts(visit), desk=BASE, key=secrets.token_urlsafe(18),
-        may_put=visit.may("strategy.put"), done=visit.request.query_params.get("done", ""),
+        may_put=visit.may("strategy.put"), tasks=buttons(visit, "strategy"),
+        done=visit.request.query_params.get("done", ""),
     )  # fmt: skip
 
 
@@ -203,7 +205,7 @@ async def agencies(visit: Visit) -> Response:
             row["owed"] = printed(row["owed_minor"], currency)
     names = ["agency", "cases", "max_cases", "owed", "collected", "reported", "commission"]
     return visit.page("collections", "table", visit.texts["part_agencies"], rows=rows, names=names,
-                      tabs=_parts(visit))  # fmt: skip
+                      tabs=_parts(visit), tasks=buttons(visit, "agencies"))  # fmt: skip
 
 
 async def letter(visit: Visit) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.tasks import buttons, told_once
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads import configuration
 from usance.platform.reads.approvals import STATES, approval_of, approval_rows
@@ -77,9 +78,14 @@ async def decide(visit: Visit) -> Response:
     if command == "approval.reject":
         body["reason"] = given.get("reason", "")
     try:
-        await visit.do(command, body, key=given.get("key", ""))
+        outcome = await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await one(visit, str(error), error.http_status)
+    if secret := told_once(outcome.answer):
+        return visit.page("control", "task_done", visit.texts["approval"], approval="",
+                          facts=[(visit.texts[f"told_{name}"], value, "")
+                                 for name, value in secret.items()],
+                          is_secret=True, back=f"{HOME}/control")  # fmt: skip
     return see(f"{HOME}/control")
 
 
@@ -87,6 +93,7 @@ async def decide_many(visit: Visit) -> Response | Listed:
     """Agree to several that are safe together; each for itself, once for the form's key."""
     given = await form(visit.request)
     problems: list[str] = []
+    secrets_told: list[tuple[str, str, str]] = []
     for field in given:
         name = field.removeprefix(FIELD)
         if not field.startswith(FIELD):
@@ -97,9 +104,15 @@ async def decide_many(visit: Visit) -> Response | Listed:
             if found["command"] not in BULK:
                 raise InvalidField("is looked at by itself", where=name, fix="Open it")
             key = f"{given.get('key', '')}/{name}"[:255]
-            await visit.do("approval.approve", {"approval": name}, key=key)
+            outcome = await visit.do("approval.approve", {"approval": name}, key=key)
+            secrets_told += [(f"{name} {visit.texts[f'told_{what}']}", value, "")
+                             for what, value in told_once(outcome.answer).items()]  # fmt: skip
         except PlatformError as error:
             problems.append(f"{name}: {error.what}")
+    if secrets_told:
+        return visit.page("control", "task_done", visit.texts["approvals"], approval="",
+                          facts=[*secrets_told, *(("", each, "") for each in problems)],
+                          is_secret=True, back=f"{HOME}/control")  # fmt: skip
     if problems:
         return await show(visit, " · ".join(problems), 409)
     return see(f"{HOME}/control")
@@ -142,6 +155,7 @@ def _parameters(
         "control", "parameters", visit.texts["parameters"], status, rows=rows, name=name,
         history=history, today=day, error=error, key=secrets.token_urlsafe(18),
         may_put=visit.may("parameter.put"), tabs=_parts(visit),
+        tasks=buttons(visit, "parameters"),
     )  # fmt: skip
 
 
@@ -170,5 +184,5 @@ async def people(visit: Visit) -> Response:
     return visit.page(
         "control", "table", visit.texts["people"], rows=rows, tabs=_parts(visit),
         names=["email", "role", "human", "totp", "is_active"], more=roles,
-        more_names=["role", "commands", "screens"],
+        more_names=["role", "commands", "screens"], tasks=buttons(visit, "people"),
     )  # fmt: skip

@@ -14,6 +14,7 @@ from usance.base.ids import parse_id, print_id
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
 from usance.platform.console.log_tail import TAIL
+from usance.platform.console.tasks import buttons, row_buttons
 from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.jobs import queue
 from usance.platform.jobs.kinds import WORLD_JOB
@@ -109,11 +110,17 @@ async def hooks(visit: Visit) -> Response:
     """Webhooks, and the latest deliveries with the payload of each and the way to resend it."""
     wanted = visit.request.query_params.get("webhook") or None
     async with visit.platform.reading(visit.operator.principal) as read:
-        rows = await webhooks(read.transaction)
+        rows = [
+            {**each, "names": ", ".join(each["names"]) or visit.texts["all_events"],
+             "acts": row_buttons(visit, "webhook", each["webhook"])
+             if each["state"] == "active" else []}
+            for each in await webhooks(read.transaction)
+        ]  # fmt: skip
         sent = await deliveries(read.transaction, wanted, 0, 1_000)
     return visit.page("developers", "webhooks", visit.texts["webhooks"], rows=rows,
                       sent=sent[::-1][:ROWS], tabs=_parts(visit), key=secrets.token_urlsafe(12),
-                      may_resend=visit.may("delivery.resend"))  # fmt: skip
+                      may_resend=visit.may("delivery.resend"),
+                      tasks=buttons(visit, "webhooks"))  # fmt: skip
 
 
 async def resend(visit: Visit) -> Response:
@@ -129,10 +136,15 @@ async def keys(visit: Visit) -> Response:
     """Keys that there are: whose, for what, until when; never what they are."""
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await access_reads.keys(read.transaction)
-    shown = [{**each, "scopes": ", ".join(each["scopes"])} for each in rows]
+    shown = [
+        {**each, "scopes": ", ".join(each["scopes"]),
+         "acts": [] if each["ended_at"] else row_buttons(visit, "key_id", str(each["id"]))}
+        for each in rows
+    ]  # fmt: skip
     return visit.page("developers", "table", visit.texts["keys"], rows=shown, tabs=_parts(visit),
                       names=["principal", "kind", "hint", "scopes", "per_minute", "created_at",
-                             "expires_at", "ended_at"])  # fmt: skip
+                             "expires_at", "ended_at"],
+                      tasks=buttons(visit, "keys"))  # fmt: skip
 
 
 async def log(visit: Visit) -> Response:

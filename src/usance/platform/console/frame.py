@@ -6,8 +6,12 @@ but the session's cookie is kept, so any worker can answer any request.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from email.parser import BytesParser
+from email.policy import HTTP
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -19,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 
 from usance.pages.rendering import render
 from usance.platform.commands.unit_of_work import Outcome
+from usance.platform.console.places import only_own
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.security.roles import Roles
@@ -33,7 +38,10 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 """Nothing but this host. The script asks it for fragments and for progress: `connect-src`."""
-MAX_FORM = 1 << 16
+MAX_FORM, MAX_FILES = 1 << 16, 1 << 23
+"""Bytes of a form; of one with files."""
+FILE_OF = "file:"
+"""Beginning of the names that files of a form are found under."""
 
 
 class Screen(NamedTuple):
@@ -116,9 +124,10 @@ class Visit:
         self, screen: str, template: str, title: str, status: int = 200, **values: Any
     ) -> Response:
         """A page of a screen."""
+        own = self.screens
         return html(
             self.request, template, title, status, screen=screen, operator=self.operator,
-            screens=[each for each in SCREENS if each.name in self.screens], **values,
+            screens=[each for each in SCREENS if each.name in own], **values,
         )  # fmt: skip
 
 
@@ -126,15 +135,26 @@ def html(request: Request, template: str, title: str, status: int = 200, **value
     """A template as an answer, under the strict policy."""
     language, address = language_of(request), request.url.path
     front = next((each for each in (PORTAL, MINE, DESK) if address.startswith(each)), HOME)
+    did = request.query_params.get("did", "")
     own = {
+        "did": texts(language).get(did, "") if did.startswith("task_") else "",
         "screen": "", "operator": None, "screens": (), "parts": (), "home": HOME, "title": title,
         "t": texts(language), "language": language, "address": address, "front": front,
+        "zone": _zone(request),
     }  # fmt: skip
     content = render(f"console/{template}.html.j2", **(own | values))
+    if values.get("operator"):
+        content = only_own(content, {each.name for each in values["screens"]})
     # Without a referrer for its own site, a browser says of its forms that they come from nowhere.
     headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie",
                "Referrer-Policy": "same-origin"}  # fmt: skip
     return Response(content, status, headers, "text/html; charset=utf-8")
+
+
+def _zone(request: Request) -> tzinfo:
+    """The lender's time zone, as soon as anything of the lender was read."""
+    lender = request.app.state.platform.services.last
+    return lender.zone if lender is not None else UTC
 
 
 def language_of(request: Request) -> str:
@@ -167,8 +187,8 @@ def see(path: str) -> RedirectResponse:
     return RedirectResponse(path, 303)
 
 
-async def form(request: Request) -> dict[str, str]:
-    """The fields of a form that one of our own pages sent."""
+async def form(request: Request, most: int = MAX_FORM) -> dict[str, str]:
+    """The fields of a form that one of our own pages sent, and its files' texts by their names."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     origin = request.headers.get("origin")
     own = f"{request.url.scheme}://{request.headers.get('host', '')}"
@@ -177,6 +197,35 @@ async def form(request: Request) -> dict[str, str]:
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > MAX_FORM:
+        if len(body) > most:
             raise Forbidden("the form is too large", where="body", fix="Send less")
+    kind = request.headers.get("content-type", "")
+    if kind.startswith("multipart/form-data"):
+        return fields_and_files(body, kind)
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+def fields_and_files(body: bytes, kind: str) -> dict[str, str]:
+    r"""The parts of a form with files: fields as they are, files as a JSON object of texts.
+
+    >>> part = 'Content-Disposition: form-data; name="x"; filename="a.csv"\r\n\r\n1,2'
+    >>> fields_and_files(f"--b\r\n{part}\r\n--b--".encode(), "multipart/form-data; boundary=b")
+    {'file:x': '{"a.csv": "1,2"}'}
+    """
+    message = BytesParser(policy=HTTP).parsebytes(
+        b"Content-Type: " + kind.encode("latin-1", "replace") + b"\r\n\r\n" + body
+    )
+    found: dict[str, str] = {}
+    chosen: dict[str, dict[str, str]] = {}
+    for part in message.iter_parts():
+        name, file = part.get_param("name", header="content-disposition"), part.get_filename()
+        content = part.get_payload(decode=True)
+        text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+        if not isinstance(name, str):
+            continue
+        if file is None:
+            found[name] = text
+        elif file:
+            chosen.setdefault(FILE_OF + name, {})[file] = text
+    packed = {name: json.dumps(each, ensure_ascii=False) for name, each in chosen.items()}
+    return found | packed

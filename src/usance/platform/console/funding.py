@@ -19,6 +19,7 @@ from usance.fund.report_tables import InvestorReport
 from usance.pages.components import text_table
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
+from usance.platform.console.tasks import buttons
 from usance.platform.deal_record import load_deal, paid_dates, performing_pool
 from usance.platform.errors import NotFound, PlatformError
 from usance.platform.reads import deals as reads
@@ -105,6 +106,7 @@ async def one(visit: Visit) -> Response:
                   for each in told["accounts"]],
         paid=_rows(paid, currency, visit), to_come=_rows(run.distributions, currency, visit),
         money=lambda minor: printed(minor, currency), percent=percent,
+        tasks=buttons(visit, "deal", deal=name, period=str(told["period"] + 1)),
     )  # fmt: skip
 
 

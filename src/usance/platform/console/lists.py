@@ -101,6 +101,8 @@ class Listed:
     title: str = ""
     numbers: Sequence[str] = ()
     parts: Sequence[tuple[str, str]] = ()
+    tasks: Sequence[tuple[str, str]] = ()
+    """Buttons of what can be done from the list."""
 
     @property
     def has_more(self) -> bool:
@@ -138,7 +140,7 @@ class Listed:
             self.screen, "list", self.title or visit.texts[self.screen], rows=rows,
             names=self.names, asked=asked, after=after, links=self.links, numbers=self.numbers,
             orders={each: (asked.sorting(each), asked.direction(each)) for each in self.names},
-            parts_of=self.parts,
+            parts_of=self.parts, tasks=self.tasks,
             is_part=bool(asked.sort) and self.has_more, most=f"{SORTED:,}",
         )  # fmt: skip
 

@@ -15,6 +15,7 @@ from usance.pages.components import Event, time_line
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.tasks import buttons
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.loan_record import load_loan
 from usance.platform.reads.institutions import routing_of
@@ -68,7 +69,13 @@ async def show(visit: Visit) -> Response:
         "loans", "loan", f"{visit.texts['loan']} {found['loan']}", span=span, pending=pending,
         money=lambda minor: printed(minor, currency), actions=allowed(visit),
         done=visit.texts.get(f"do_{done}", ""), **values,
+        tasks=buttons(visit, "loan", loan=found["loan"], provider=_provider(values["payments"])),
     )  # fmt: skip
+
+
+def _provider(payments: Sequence[dict[str, Any]]) -> str:
+    """The provider of the last payment: most that comes after goes the same way."""
+    return str(payments[-1]["provider"]) if payments else ""
 
 
 async def _parts(

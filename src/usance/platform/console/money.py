@@ -12,6 +12,7 @@ from usance.platform.commands.breaks import OWNERS
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.lists import Listed, ListState, file_of
+from usance.platform.console.tasks import buttons
 from usance.platform.errors import InvalidField
 from usance.platform.reads import money_lists as reads
 from usance.platform.reads.settlements import settlement_control
@@ -64,6 +65,7 @@ async def show(visit: Visit) -> Response:
     return visit.page(
         "money", "money", visit.texts["money"], parts_of=parts(visit), waiting=waiting,
         clearing=clearing, control=control, base=BASE, money=lambda minor: printed(minor, currency),
+        tasks=buttons(visit, "clearing"),
     )  # fmt: skip
 
 
@@ -206,5 +208,5 @@ def _list(
     return Listed(
         "money", asked, shown(rows, names, currency, raw=bool(asked.format)), key=key,
         links=links, title=visit.texts[f"part_{part}"], parts=parts(visit),
-        numbers=[*numbers, "lines", "differing", "claims_waiting"],
+        numbers=[*numbers, "lines", "differing", "claims_waiting"], tasks=buttons(visit, part),
     )  # fmt: skip

@@ -22,6 +22,7 @@ from usance.platform.console.actions import AMOUNT, CONFIRM, DAY, REASON, Action
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.money import BASE, parts, shown
+from usance.platform.console.tasks import buttons
 from usance.platform.errors import Forbidden, NotFound, PlatformError
 from usance.platform.reads import money_lists as reads
 from usance.platform.reads.approvals import approval_rows
@@ -59,6 +60,10 @@ OPEN = {
     "move_deposit": ("open",),
 }  # fmt: skip
 """States of a record in which each action can be done."""
+
+
+SENT = ("sending", "accepted")
+"""States of an order whose end somebody may note."""
 
 
 async def order(visit: Visit) -> Response:
@@ -279,12 +284,14 @@ def _page(
         if visit.may(each.command) and found["state"] in OPEN[each.name]
     ]
     name = visit.texts[f"column_{kind.removesuffix('s')}"]
+    ends = kind == "orders" and found["state"] in SENT
     return visit.page(
         "money", "money_record", f"{name} {_name(visit)}",
         parts_of=parts(visit), facts=_facts(visit, found, currency), tables=tables, actions=actions,
         download=download, download_text=visit.texts[text], pending=pending,
         done=visit.texts.get(f"do_{visit.request.query_params.get('done')}", ""),
         is_waiting=found.get("state") == "explained",
+        tasks=buttons(visit, "order", order=_name(visit)) if ends else [],
     )  # fmt: skip
 
 

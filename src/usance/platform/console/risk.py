@@ -8,9 +8,12 @@ from starlette.responses import Response
 
 from usance.pages.charts import columns
 from usance.platform.console.frame import HOME, Visit
+from usance.platform.console.tasks import buttons
 from usance.platform.reads import configuration
 from usance.platform.reads.drift import drift_rows
 
+PROPOSED = ("flow.put", "model.put", "c_score.put", "strategy.put")
+"""Commands whose proposals are shown beside the register."""
 SHOWN = 4
 """Features that are drawn: those that moved most."""
 
@@ -48,11 +51,11 @@ async def models(visit: Visit) -> Response:
         flow = read.moment.lender.decider.flow
         kinds = {kind: await configuration.settings(read.transaction, kind)
                  for kind in ("flow", "model")}  # fmt: skip
-        pending = [each for each in await read.approvals("pending")
-                   if each["command"] in ("flow.put", "model.put")]  # fmt: skip
+        pending = [each for each in await read.approvals("pending") if each["command"] in PROPOSED]
     register: list[dict[str, Any]] = [{"kind": kind, **row} for kind, rows in kinds.items()
                                       for row in rows]  # fmt: skip
     inputs = [{"name": name, "type": type(each).__name__.lower()}
               for name, each in flow.inputs.items()]  # fmt: skip
     return visit.page("risk", "models", visit.texts["models"], register=register, inputs=inputs,
-                      pending=pending, more=live_parts(visit))  # fmt: skip
+                      pending=pending, more=live_parts(visit),
+                      tasks=buttons(visit, "models"))  # fmt: skip

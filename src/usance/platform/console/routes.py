@@ -34,6 +34,7 @@ from usance.platform.console import (
     risk,
     search,
     sign_in,
+    tasks,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
 from usance.platform.console.lists import Listed
@@ -54,6 +55,8 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("POST", "/exports"): ("overview", exports.ask),
     ("GET", "/exports/{job}"): ("overview", exports.file),
     ("POST", "/exports/{job}/{action}"): ("overview", exports.act),
+    ("GET", "/do/{command}"): ("overview", tasks.show),
+    ("POST", "/do/{command}"): ("overview", tasks.act),
     ("GET", "/books/{path:path}"): ("overview", closed_books.show),
     ("GET", "/applications"): ("applications", applications.show),
     ("GET", "/applications/checks"): ("applications", checks.show),
@@ -61,6 +64,9 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/applications/{decision}"): ("applications", applications.one),
     ("POST", "/applications/{decision}"): ("applications", applications.review),
     ("GET", "/borrowers"): ("borrowers", borrowers.find),
+    ("GET", "/borrowers/help"): ("borrowers", borrowers.help_queue),
+    ("GET", "/borrowers/checks"): ("borrowers", checks.show),
+    ("POST", "/borrowers/checks"): ("borrowers", checks.act),
     ("GET", "/borrowers/{user}"): ("borrowers", borrowers.show),
     ("GET", "/loans"): ("loans", loans.find),
     ("GET", "/journals/{journal}"): ("loans", loans.journal),

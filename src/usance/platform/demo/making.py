@@ -17,6 +17,7 @@ from usance.base.dates import first_of_month
 from usance.base.errors import Problems, TableError
 from usance.pages.site.write import write_site
 from usance.platform.demo.lender import lender_of
+from usance.platform.demo.world import reach
 from usance.platform.security.roles import Roles
 from usance.platform.security.sandbox_access import FILE as SANDBOX_FILE
 from usance.platform.security.sandbox_access import OPERATORS, write_private
@@ -31,6 +32,8 @@ from usance.world.scenario.file import read_scenario
 SCENARIO = "calm"
 BOOK, PAGES, PEOPLE, READY = "book", "pages", "people.json", "demo.json"
 """Parts of a demo's home beside the database: the closed book, its pages, operators, the mark."""
+DESKS, CASES_A_DAY = ("collector", "collections_lead"), 40
+"""Roles that work cases, and how many each of their people works on a day."""
 Say = Callable[[str], None]
 
 
@@ -52,6 +55,7 @@ def make(home: Path, scale: Fraction, say: Say) -> dict[str, Any]:
         document = lender_of(book, SCENARIO, first_of_month(economy.last_month))
         asyncio.run(load_home(book, home, document))
     asyncio.run(_let_people_in(home))
+    asyncio.run(_man_desks(home))
     made = {**wanted, **figures}
     mark.write_text(json.dumps(made))
     return made
@@ -92,6 +96,18 @@ async def _let_people_in(home: Path) -> None:
             await create_operator(transaction, email, role, password)
             people.append({"role": role, "email": email, "password": password})
     write_private(home / PEOPLE, people)
+
+
+async def _man_desks(home: Path) -> None:
+    """Debtors who can be reached, people who work their cases, and the cases given to them."""
+    async with installed(home) as platform:
+        await reach(platform)
+        operations = await platform.principal("operations")
+        for role in DESKS:
+            body = {"name": f"{role}@demo.example", "slots": CASES_A_DAY,
+                    "languages": ["zh", "en"]}  # fmt: skip
+            await platform.do(operations, "collector.put", body)
+        await platform.do(operations, "cases.allocate", {})
 
 
 class Progress:

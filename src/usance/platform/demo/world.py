@@ -43,6 +43,9 @@ PROVIDER = "psp_a"
 REGIONS = 10
 REFERRED, DECLINED = 12, 20
 """Of a hundred newcomers, those whom a list names to be watched, and those on no list but poor."""
+REACHED_BY = ("push", "message", "email", "ai_voice", "voice", "letter")
+"""Ways that borrowers have agreed to be reached by."""
+LANGUAGES = ("en", "zh")
 Report = Callable[[int, int], Awaitable[None]]
 
 
@@ -89,6 +92,7 @@ class World:
             now = await self.control.send(clock())
             today = date.fromisoformat(now["business_date"])
             happened = Day(today.isoformat())
+            await reach(self.platform)
             await self._pay(today, happened)
             await self._newcomers(today, happened)
             await self._return(today, happened)
@@ -215,6 +219,23 @@ def _applicant(chance: int) -> dict[str, Any]:
         "monthly_income_minor": 400_000 + chance // 13 % 12 * 100_000,
         "bureau_inquiries_90d": chance // 17 % 5, "bureau_open_loans": chance // 19 % 4, **poor,
     }  # fmt: skip
+
+
+async def reach(platform: Platform) -> int:
+    """Note how debtors may be reached of whom that is not known: a run of the twin says nothing."""
+    async with platform.reading(SYSTEM) as read:
+        rows = await read.transaction.fetch(
+            "select user_id from usance.cases c where closed_on is null and not exists "
+            "(select from usance.contact_profiles p where p.user_id = c.user_id) order by 1"
+        )
+        zone = str(read.moment.lender.zone)
+    operations = await platform.principal("operations")
+    for row in rows:
+        body = {"user": print_id("us", row["user_id"]), "time_zone": zone,
+                "channels": list(REACHED_BY),
+                "language": LANGUAGES[row["user_id"] % len(LANGUAGES)]}  # fmt: skip
+        await platform.do(operations, "contact.profile", body)
+    return len(rows)
 
 
 async def paid_up(channel: AsyncClient, provider: AsyncClient) -> tuple[Any, Any]:
