@@ -30,6 +30,7 @@ from usance.platform.errors import (
     NotYours as NotYours,
     OrdersNotAsked as OrdersNotAsked,
     OutboundRefused as OutboundRefused,
+    PlanUnsolved as PlanUnsolved,
     PlatformError as PlatformError,
     Refused as Refused,
     RefusedBefore as RefusedBefore,

@@ -11,6 +11,7 @@ UsanceError
     ├── LakeError             platform.lake                      409
     │   └── LakeBehind        platform.lake_behind               409
     ├── LedgerDiffers         platform.ledger_differs            409
+    ├── PlanUnsolved          platform.plan_unsolved             409
     ├── JobError              platform.job                       409
     │   ├── UnknownJob        platform.unknown_job               404
     │   ├── WrongJobState     platform.wrong_job_state           409
@@ -136,6 +137,13 @@ class LakeBehind(LakeError):
     """A transaction from before a cut-off is still running."""
 
     code = "platform.lake_behind"
+
+
+class PlanUnsolved(PlatformError):
+    """A plan of the router that its solver did not find."""
+
+    code = "platform.plan_unsolved"
+    http_status = 409
 
 
 class LedgerDiffers(PlatformError):

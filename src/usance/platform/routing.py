@@ -12,11 +12,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.codes import RoutingOutcome
 from usance.base.dates import to_day
 from usance.match.mandates.mandate import MICROSECONDS
+from usance.match.plan.replan import RoutePlan
 from usance.match.router.live_router import LiveRouter, RankedRequest, RouterMark
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import from_columns
@@ -40,6 +42,14 @@ class Desk:
     router: LiveRouter | None = None
     configuration: int = -1
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    plans_itself: bool = True
+    """False where plans are made by jobs: requests then go by the latest that was stored."""
+    mandates: str = ""
+    """The hash of the mandates that the router goes by."""
+    plan: RoutePlan | None = None
+    """The latest stored plan for them."""
+    wanted: str = ""
+    """The reason for a plan that is due and was not asked for yet."""
 
     @asynccontextmanager
     async def turn(self, *, keep: bool = True) -> AsyncIterator[None]:
@@ -63,7 +73,11 @@ class Desk:
     async def open(self, transaction: asyncpg.Connection, lender: Lender) -> LiveRouter:
         """The router of a configuration, folded from the tables where it is new."""
         if self.router is None or self.configuration != lender.configuration:
+            mandates = mandates_hash(lender)
+            if mandates != self.mandates:
+                self.mandates, self.plan = mandates, None
             self.router = await folded(transaction, lender, self.policy)
+            self.router.plans_itself = self.plans_itself
             self.configuration = lender.configuration
         return self.router
 
@@ -81,7 +95,17 @@ class Desk:
     def rank_next(self) -> RankedRequest:
         """The candidates of the next request that was fed, best first."""
         assert self.router is not None, "the desk is opened before it ranks"
+        self.router.plans_itself = self.plans_itself
+        if not self.plans_itself:
+            self._follow(self.router)
         return self.router.rank()
+
+    def _follow(self, router: LiveRouter) -> None:
+        """Take the stored plan if it is newer than the one in force; note when one is due."""
+        if self.plan is not None and self.plan.number > router.progress.plan_no:
+            router.take(self.plan)
+        else:
+            self.wanted = router.plan_due() or self.wanted
 
     def rank_only(self, row: dict[str, Any]) -> RankedRequest:
         """The candidates that a request would have now; the router stays as it was."""
@@ -107,10 +131,22 @@ class Desk:
         self.router.learn(loan_id, source, outcome)
 
 
-async def folded(transaction: asyncpg.Connection, lender: Lender, policy: Policy) -> LiveRouter:
-    """A router that has seen every request, its routing and the offers that still wait.
+def mandates_hash(lender: Lender) -> str:
+    """The hash of a lender's mandates: plans of the same ones stay in force."""
+    return sha256(repr(lender.mandates).encode()).hexdigest()
 
-    The router is the platform's, whoever asks it: it is folded from the rows of all channels.
+
+class History(NamedTuple):
+    """Requests in their order, and what became of each: source and outcome of every attempt."""
+
+    requests: list[dict[str, Any]]
+    learned: dict[int, list[tuple[int, int]]]
+
+
+async def read_history(transaction: asyncpg.Connection) -> History:
+    """Every request, its routing and the offers that still wait, of all channels.
+
+    The router is the platform's, whoever asks it.
     """
     who = await transaction.fetchval("select current_setting('usance.principal')")
     await transaction.execute("select set_config('usance.principal', '0', true)")
@@ -128,13 +164,23 @@ async def folded(transaction: asyncpg.Connection, lender: Lender, policy: Policy
     for each in waiting:
         reserved = (each["source"], int(RoutingOutcome.RESERVED))
         learned.setdefault(each["loan_id"], []).append(reserved)
+    return History([dict(row) for row in rows], learned)
+
+
+def fold(history: History, lender: Lender, policy: Policy) -> LiveRouter:
+    """A router that has seen a history."""
     router = LiveRouter(lender.mandates, policy, plans_itself=True)
-    for row in rows:
-        router.feed(_requests([dict(row)]))
+    for row in history.requests:
+        router.feed(_requests([row]))
         router.skip()
-        for source, outcome in learned.get(row["loan_id"], ()):
+        for source, outcome in history.learned.get(row["loan_id"], ()):
             router.learn(row["loan_id"], source, outcome)
     return router
+
+
+async def folded(transaction: asyncpg.Connection, lender: Lender, policy: Policy) -> LiveRouter:
+    """A router that has seen every request of the tables."""
+    return fold(await read_history(transaction), lender, policy)
 
 
 def _requests(rows: list[dict[str, Any]]) -> Any:

@@ -65,6 +65,8 @@ class RoutePlan:
     segments: int
     prices: LimitPrices | None
     """None if no demand was known yet."""
+    is_solved: bool = True
+    """False where the solver found none: the prices are then those before."""
 
 
 def budget_paces(state: RouterState, remaining: RemainingDemand) -> F64:
@@ -108,10 +110,11 @@ def ease_concentration_prices(columns: SourceColumns, state: RouterState) -> Non
 def make_prices(
     mandates: Mandates, columns: SourceColumns, state: RouterState, sample: RequestRows,
     remaining: RemainingDemand, approval: I64, before: LimitPrices | None, segments: int,
-) -> tuple[LimitPrices, int]:  # fmt: skip
-    """Prices for the rest of the period, and the number of demand rows they were made from.
+) -> tuple[LimitPrices, int, bool]:  # fmt: skip
+    """Prices for the rest of the period, the number of demand rows, True if they were solved for.
 
-    Those are `segments` at most; the prices `before` are the warm start.
+    Rows are `segments` at most; the prices `before` are the warm start, and what stays in force
+    where the solver finds none.
     """
     rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, segments)
     problem, numbers = remaining_problem(mandates, columns, state, rows, remaining, approval)
@@ -122,12 +125,12 @@ def make_prices(
         warm_start = np.concatenate([budget, before.other]), before.concentration
     solved = solve(problem, warm_start)
     if not solved.optimal:
-        return before or no_prices(problem, count), len(rows.amount)
+        return before or no_prices(problem, count), len(rows.amount), False
     prices = LimitPrices(
         solved.prices[:count], solved.prices[count:], solved.concentration_prices,
         problem.price_by_column(solved.prices)[0], _largest_other(problem, solved.prices, numbers),
     )  # fmt: skip
-    return prices, len(rows.amount)
+    return prices, len(rows.amount), True
 
 
 def _largest_other(problem: LimitProblem, prices: F64, numbers: I64) -> I64:

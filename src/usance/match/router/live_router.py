@@ -25,13 +25,15 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
-from usance.base.dates import from_day
+from usance.base.dates import from_day, to_day
 from usance.base.errors import unknown
 from usance.base.ids import print_id
 from usance.base.rates import PPM
@@ -188,6 +190,13 @@ class LiveRouter(Router):
         """A plan for the next request on; `take` it, or store it for every worker to take."""
         return self.make_plan(self.position, self.plan_due() or "schedule")
 
+    def plan_at(self, moment: datetime, reason: str) -> RoutePlan:
+        """A plan for what comes after a moment, while no request waits."""
+        assert self.position == len(self.log), "plans of a request that waits are of its moment"
+        local = moment.astimezone(ZoneInfo(self.mandates.time_zone))
+        second = (local.hour * 60 + local.minute) * 60 + local.second
+        return self.make_plan(self.position, reason, (to_day(local.date()), second))
+
     def take(self, plan: RoutePlan) -> None:
         """Go by a plan from the next request on."""
         self._begin()
@@ -273,11 +282,8 @@ class LiveRouter(Router):
         """
         self._count()
         arrays = dict(checkpoint_of(self).arrays)
-        rows = [
-            (*(int(getattr(each.request, name)[0]) for name in Requests.__slots__),
-             int(self.columns.source[each.column]))
-            for each in self.held.values()
-        ]  # fmt: skip
+        rows = [(*(int(getattr(each.request, name)[0]) for name in Requests.__slots__),
+                 int(self.columns.source[each.column])) for each in self.held.values()]  # fmt: skip
         arrays["held"] = np.array(rows, np.int64).reshape(-1, len(Requests.__slots__) + 1)
         return RouterCheckpoint(arrays)
 

@@ -318,22 +318,30 @@ class Router:
         wait = self.policy.unforeseen_hours if unforeseen else self.policy.every_hours
         return SCHEDULE if hours >= wait else ""
 
-    def make_plan(self, start: int, reason: str) -> RoutePlan:
-        """A plan from the state before a request; the router itself is not changed."""
-        day, second = int(self.rows.day[start]), int(self.rows.second[start])
+    def make_plan(
+        self, start: int, reason: str, moment: tuple[int, int] | None = None
+    ) -> RoutePlan:
+        """A plan from the state before a request; the router itself is not changed.
+
+        The moment, day and second, is the request's where none is given.
+        """
+        if moment is None:
+            moment = int(self.rows.day[start]), int(self.rows.second[start])
+        day, second = moment
         estimator, state = self.demand_estimator, self.state
         remaining = estimator.remaining(start, day, second)
         rate = self.approval_tracker.updated(state, day).rate
         sample, segments = estimator.sample(self.rows, start, day, second), 0
-        prices = self.prices
+        prices, is_solved = self.prices, True
         if len(sample.amount):
-            prices, segments = make_prices(
+            prices, segments, is_solved = make_prices(
                 self.mandates, self.columns, state, sample, remaining, rate, self.prices,
                 self.policy.segments,
             )  # fmt: skip
         return RoutePlan(
-            self.progress.plan_no + 1, reason, day, second, estimator.seen + start, segments, prices
-        )
+            self.progress.plan_no + 1, reason, day, second, estimator.seen + start, segments,
+            prices, is_solved,
+        )  # fmt: skip
 
     def take_plan(self, plan: RoutePlan, start: int) -> None:
         """Go by the prices of a plan from a request on."""

@@ -51,6 +51,7 @@ from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
 from usance.platform.partners.dispatch import keep_moving
+from usance.platform.planning import keep_planning
 from usance.platform.timekeeper import keep_time
 
 log = logging.getLogger("usance.api")
@@ -83,9 +84,10 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             moving = asyncio.create_task(keep_moving(platform, stop))
             contacting = asyncio.create_task(keep_contacting(platform, stop))
             passing = asyncio.create_task(keep_time(platform, stop))
+            planning = asyncio.create_task(keep_planning(platform, stop))
             yield
             stop.set()
-            await asyncio.gather(worker, moving, contacting, passing)
+            await asyncio.gather(worker, moving, contacting, passing, planning)
             await app.state.request_log.stop()
 
     app = FastAPI(

@@ -19,6 +19,7 @@ from usance.platform.errors import NotInstalled
 from usance.platform.jobs.worker import Handler, JobKind, Work
 from usance.platform.partners.provider_files import JOB as FILE_JOB
 from usance.platform.partners.provider_files import read_file
+from usance.platform.planning import PLAN_JOB, make_plan
 from usance.platform.principals import SYSTEM
 from usance.platform.rescreening import SCREEN_JOB, screen_all
 from usance.platform.security.sandbox_access import FILE
@@ -86,7 +87,7 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
     handlers: dict[str, Handler] = {
         SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
         FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day,
-        EXPORT_JOB: partial(_export, platform),
+        EXPORT_JOB: partial(_export, platform), PLAN_JOB: partial(make_plan, platform),
         SCREEN_JOB: partial(screen_all, platform), RETENTION_JOB: partial(_retain, platform),
     }  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}
