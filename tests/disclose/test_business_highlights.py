@@ -11,13 +11,17 @@ import pytest
 
 from tests.disclose.release_book import release_book
 from usance.base.book import Book
+from usance.base.codes import code_lists
 from usance.base.dates import to_month
 from usance.books.periods import parse_close_period
 from usance.disclose import TieKind, check, load_profile
+from usance.disclose.periods import Period
 from usance.disclose.release import metrics as measured
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.figure import Figure
 from usance.disclose.release.filer import Filer
+from usance.disclose.release.metrics import BookMetrics, Measurement, Segments
+from usance.disclose.release.per_share import PerShareFigures
 from usance.disclose.release.publication import publish, release_of
 from usance.disclose.release.release import Release
 from usance.pages.reports.release import RELEASE_WRITERS
@@ -50,6 +54,52 @@ def test_what_was_lent_is_what_the_loans_say(closed_book: Path) -> None:
         assert found[f"{name} loan volume", "2023Q4"].text == f"{own / 100:.2f}"
     months = sum(loan["principal_minor"] * loan["instalments"] for loan in loans) / lent
     assert found["Weighted average contractual tenor", "2023Q4"].text == f"{months:.2f}"
+
+
+@pytest.mark.parametrize(("least", "unit"), [(1_000_000_00, "million"), (4_000_00, "unit")])
+def test_a_line_and_its_parts_are_in_one_unit(
+    closed_book: Path, monkeypatch: pytest.MonkeyPatch, least: int, unit: str
+) -> None:
+    """In millions from ten million on, where no part is so small that it would be nothing."""
+    sizes = {"capital_heavy": 9_000_000_00, "ice": least}
+
+    def at(self: BookMetrics, metric: str, period: Period, where: Segments = ()) -> Measurement:
+        found = measurement(self, metric, period, where)
+        if metric != "origination_volume":
+            return found
+        models = {number for _, numbers in where for number in numbers}
+        own = [size for name, size in sizes.items()
+               if not where or code_lists()["model"][name] in models]  # fmt: skip
+        return Measurement(sum(own) if own else 0, 1, True, found.results)
+
+    measurement = BookMetrics.at
+    monkeypatch.setattr(BookMetrics, "at", at)
+    monkeypatch.setitem(sizes, "capital_light", 2_000_000_00)
+    found = [each for each in made(closed_book, "2023Q4").business_highlights.figures()
+             if "loan volume" in each.line and each.currency == "RMB"]  # fmt: skip
+    assert len(found) >= 6
+    assert {each.unit for each in found} == {unit}
+
+
+def test_weighted_adss_are_counted_where_they_are_few(
+    closed_book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PerShareFigures, "counts", lambda *_: {"Basic": 2001, "Diluted": 2002})
+    rows = [each for each in made(closed_book, "2024Q4").figures
+            if each.line == "Weighted average basic ADS"]  # fmt: skip
+    assert rows
+    assert {each.unit for each in rows} == {"ads"}
+    assert {each.text for each in rows} == {"1001"}
+
+
+def test_a_count_that_did_not_change_is_said_to_be_unchanged(
+    closed_book: Path, tmp_path: Path
+) -> None:
+    files = publish(made(closed_book, "2024Q4"), tmp_path, ["html"], writers=RELEASE_WRITERS)
+    page = re.sub(r"<[^>]+>", "", files["html"].read_text(encoding="utf-8"))
+    assert "Financial institutional partners: 1, unchanged from 1 on December 31, 2023." in page
+    assert "delinquency scope" not in page
+    assert "v_pocket" not in page
 
 
 def test_users_and_institutions_are_counted_to_date(closed_book: Path) -> None:

@@ -60,6 +60,15 @@ def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, DrillInd
     assert sum(bool(each.group_facts) for each in followed) > 20
 
 
+def test_income_of_the_company_leaves_out_that_of_others(drilling: dict[str, DrillIndex]) -> None:
+    """In the text as in the tables, before and after share-based pay."""
+    told = [(each, address) for each, address in cells(drilling)
+            if "attributed-to-the-company" in address]  # fmt: skip
+    assert len(told) > 6
+    for each, address in told:
+        follow(each, address)
+
+
 def follow(drilling: DrillIndex, address: str) -> Drill:
     """One cell to its facts: by entries if it is an amount, else over the figures it is made of."""
     found = drilling.at(address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from fractions import Fraction
 from html import unescape
 from pathlib import Path
@@ -12,13 +13,14 @@ import pytest
 from tests.disclose.filings import table_rows
 from usance.base.book import Book
 from usance.base.errors import UsanceError
+from usance.books.closed_books import ClosedBooks
 from usance.books.periods import parse_close_period
 from usance.disclose import check_facts, load_profile
 from usance.disclose.fact_table_file import facts_of_text
 from usance.disclose.facts import Fact
-from usance.disclose.periods import parse_period
+from usance.disclose.periods import Period, parse_period
 from usance.disclose.release.announcement import parse_announcement
-from usance.disclose.release.change_analysis import ChangeAnalysis
+from usance.disclose.release.change_analysis import ChangeAnalysis, Driver, load_drivers
 from usance.disclose.release.figure import as_csv
 from usance.disclose.release.filer import parse_filer
 from usance.disclose.release.publication import publish, release_of
@@ -68,8 +70,8 @@ def words(page: str) -> str:
 def test_the_dateline_says_place_day_company_tickers_and_both_periods(page: str) -> None:
     assert (
         "Shanghai, China, March 12, 2025: Example Holding, Inc. (NASDAQ: EXMP; HKEX: 9999), an "
-        "open credit platform, today published its unaudited results for the fourth quarter of "
-        "2024 and the year 2024."
+        "open credit platform, today published its unaudited results for the fourth quarter and "
+        "full year 2024."
     ) in words(page)
 
 
@@ -131,7 +133,11 @@ def test_sides_of_the_balance_sheet_and_unaudited_titles(page: str) -> None:
     headings = re.findall(r'<tr class="heading"><td[^>]*>(.*?)</td>', page)
     assert headings.index("ASSETS") < headings.index("LIABILITIES") < headings.index("EQUITY")
     assert "Unaudited condensed consolidated balance sheets" in page
-    assert "Amounts in thousands of RMB and USD, except numbers of shares" in page
+    noted = re.findall(r"Unaudited\. Amounts in thousands of [^<]*", page)
+    plain = "Unaudited. Amounts in thousands of RMB and USD."
+    assert noted[0] == plain  # a balance sheet has no figures per share
+    assert noted[1] == f"{plain[:-1]}, except numbers of shares and figures per share."
+    assert "Unaudited. Amounts in thousands of RMB." in noted  # the matrices
 
 
 def test_matrices_are_a_table_for_each_period_with_numbered_notes(page: str) -> None:
@@ -199,6 +205,82 @@ def test_reasons_add_up_and_are_told(
     assert not [row for row in rows if not Fraction(row["value"])]  # nothing explains nothing
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_the_mix_of_services_is_told_apart_and_costs_have_no_price(
+    closed_book: Path, monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    """What services grew by beyond the whole; a service of this year alone has no mix."""
+    grown = "Capital-heavy loan volume"
+
+    def driver(_: object, each: Driver, period: Period) -> Fraction | None:
+        if period.end.year == 2023:
+            return None if is_new and each.driver == grown else Fraction(1)
+        return Fraction(2 if each.driver == grown else 1)
+
+    monkeypatch.setattr(ChangeAnalysis, "_driver", driver)
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         parse_filer(f"{FILER}unit: unit"))  # fmt: skip
+    rows = [each for each in ChangeAnalysis(release).figures() if each.period == "2024Q4"]
+    told = {(each.parent, each.line): Fraction(each.text) * MINOR[each.unit] for each in rows}
+    before = {
+        line: value
+        for (line, _), value in release.statements.rounded.operations(
+            date(2023, 9, 30), date(2023, 12, 31)
+        ).items()
+    }
+    whole = "Change in Total net revenue"
+    if is_new:
+        assert told[whole, "Price and mix"] == told["", whole]
+        assert not [name for _, name in told if "services" in name]
+    else:
+        moved = before["Loan facilitation and servicing fees-capital heavy"]  # by as much again
+        assert told[whole, "Mix of services"] == moved > 0
+        assert told[whole, "Price and mix within services"] == told["", whole] - moved
+    names = {
+        line: {name for parent, name in told if parent == f"Change in {line}"}
+        for line in ("Sales and marketing", "Funding costs", "Provision for loans receivable")
+    }
+    for found in names.values():
+        assert "Price and mix" not in found
+
+
+def test_a_line_of_nothing_is_left_out_of_the_quarter_or_of_the_year(
+    files: dict[str, Path],
+) -> None:
+    told: dict[tuple[str, str, bool], set[Fraction]] = {}
+    for row in table_rows(files["csv"]):
+        if row["statement"] == "release_results" and row["currency"] == "RMB":
+            key = row["line"], row["parent_line"], "Q" in row["period_or_date"]
+            told.setdefault(key, set()).add(Fraction(row["value"]))
+    assert len({key[2] for key in told}) == 2
+    assert not [key for key, values in told.items() if values == {0}]
+
+
+def test_every_line_names_what_its_driver_leaves() -> None:
+    rest = {each.line: each.rest for each in load_drivers()}
+    assert rest["Sales and marketing"] == "Unit cost"
+    assert rest["Funding costs"] == "Cost of funds"
+    assert {rest[line] for line in rest if line.startswith("Provision")} == {"Loss rate"}
+    assert {each.rest for each in load_drivers() if each.is_revenue} == {"Price and mix"}
+    assert sum(each.is_revenue for each in load_drivers()) == 7
+    effects = {"Volume", "Mix of services", "Price and mix within services", *rest.values()}
+    assert effects <= set(load_wording("en", {})["effects"])
+
+
+def test_a_company_is_called_by_one_name_in_any_script(closed_book: Path, tmp_path: Path) -> None:
+    """Lines that have the name of the company take it from the filer, as the headline does."""
+    filer = parse_filer("name: \u8303\u4f8b\u63a7\u80a1\nlanguage: zh\ntranslation: {rate: 7.2}")
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         filer)  # fmt: skip
+    files = publish(release, tmp_path, ["csv", "html"], writers=RELEASE_WRITERS)
+    named = {row["line"] for row in table_rows(files["csv"]) if "EQUITY" in row["line"]}
+    assert "TOTAL \u8303\u4f8b\u63a7\u80a1 EQUITY" in named
+    own = Book.open(closed_book)
+    assert ClosedBooks.of(own, parse_close_period("2024Q4")).books.entities.parent.name not in str(
+        files["html"].read_text(encoding="utf-8")
+    )
+
+
 def test_a_wrong_effect_is_found(closed_book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grown_by_half(monkeypatch)
     release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
@@ -248,6 +330,15 @@ def test_the_cover_and_the_announcement_go_with_it(files: dict[str, Path]) -> No
     assert "HKEX stock code: 9999" in told
     assert "Unaudited reconciliation of the balance sheet from U.S. GAAP to IFRS" in told
     assert files["6-k.html"].name == "2024Q4-6-k.html"
+
+
+def test_nothing_is_dated_before_it_is_announced(closed_book: Path, tmp_path: Path) -> None:
+    """Without the day of an announcement there is no dateline, and no document that has a date."""
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         parse_filer(FILER))  # fmt: skip
+    files = publish(release, tmp_path, ["html"], writers=RELEASE_WRITERS)
+    assert not [name for name in files if "6-k" in name or "announcement" in name]
+    assert "today published" not in files["html"].read_text(encoding="utf-8")
 
 
 def test_an_exchange_without_a_code_is_refused() -> None:

@@ -152,6 +152,19 @@ def test_no_quarter_is_one_a_reader_stops_at(book: Book) -> None:
     assert not unbelievable(book)
 
 
+@pytest.mark.parametrize("name", ["income_tax_payable", "other_tax_payable"])
+def test_the_opening_owes_the_tax_of_a_quarter(book: Book, name: str) -> None:
+    """And so no quarter's cash from operations pays that of years before."""
+    closed = ClosedBooks.of(book, parse_close_period("2024Q2"))
+    owed = [-closed.books.at(day).amount(name) for day in closed.days[1:]]
+    opening, usual = owed[0], sum(owed[1:]) / len(owed[1:])
+    assert usual / 2 < opening < 2 * usual
+    assert all(
+        figures(book, quarter)["Net cash provided by operating activities"] > 0
+        for quarter in ("2023Q1", "2023Q2", *QUARTERS)
+    )
+
+
 def test_changes_of_the_half_year_are_explained_beside_those_of_the_quarter(book: Book) -> None:
     """Provisions too: what was new and what was estimated anew adds up over two closes."""
     filer = parse_filer("name: Example\ntranslation: {shown: false}")
@@ -169,6 +182,18 @@ def test_changes_of_the_half_year_are_explained_beside_those_of_the_quarter(book
                 assert {each.line for each in parts} & {"Estimates of earlier business"}
     table = as_csv(release.document, release.figures, "RMB")
     assert not check_facts(facts_of_text(table, load_profile(), "a.csv"), load_profile()).is_broken
+
+
+def test_what_happened_before_the_book_began_is_compared_with_nothing(book: Book) -> None:
+    """Of earlier loans only those that are left are known; what was there at the opening is."""
+    filer = parse_filer("name: Example\ntranslation: {shown: false}")
+    for quarter, ends in (("2023Q2", {"2023-06-30"}), ("2023Q4", {"2023-12-31", "2022-12-31"})):
+        release = release_of(book, parse_close_period(quarter), load_profile(), filer)
+        rows = list(release.business_highlights.figures())
+        assert {each.period for each in rows} == {quarter, *ends}
+        assert {
+            each.period for each in rows if each.line == "Total outstanding loan balance"
+        } == ends
 
 
 def test_vintages_are_blank_before_the_book_began(book: Book) -> None:

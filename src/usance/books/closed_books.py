@@ -7,7 +7,7 @@ Amounts of single loans at a close are `amounts_at`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
@@ -90,6 +90,13 @@ class ClosedBooks:
             return None
         month = closes[-1].month
         return cls.of(book, ClosePeriod(format_month(month), (month,)))
+
+    def named(self, company: str) -> ClosedBooks:
+        """The same books under another name of the parent, if one is given."""
+        if not company or company == self.books.entities.parent.name:
+            return self
+        entities = self.books.entities.with_parent_named(company)
+        return replace(self, books=replace(self.books, entities=entities, _seen={}))
 
     @property
     def currency(self) -> str:

@@ -156,10 +156,11 @@ def normalised_name(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] =
     >>> (
     ...     normalised_name("TOTAL  Equity, Inc."),
     ...     normalised_name("Sales and marketing expenses", [(re.compile(r" expenses?$"), "")]),
+    ...     normalised_name("TOTAL \u4f8b EQUITY"),
     ... )
-    ('total equity inc', 'sales and marketing')
+    ('total equity inc', 'sales and marketing', 'total \u4f8b equity')
     """
-    text = " ".join(re.sub(r"[^a-z0-9+%]+", " ", label(name).lower()).split())
+    text = " ".join(re.sub(r"(?:[^\w+%]|_)+", " ", label(name).lower()).split())
     for pattern, replacement in synonyms:
         text = pattern.sub(replacement, text)
     return " ".join(text.split())

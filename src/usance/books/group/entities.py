@@ -16,7 +16,7 @@ r"""The companies of the group as data: owners, functional currencies, tax rates
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from functools import cached_property
@@ -96,6 +96,11 @@ class Entities:
     def parent(self) -> Entity:
         """The company whose shares are traded."""
         return next(each for each in self if each.role is Role.PARENT)
+
+    def with_parent_named(self, name: str) -> Entities:
+        """The same group under the name that its parent publishes by."""
+        parent = replace(self.parent, name=name)
+        return replace(self, by_number={**self.by_number, parent.number: parent})
 
     @cached_property
     def platform(self) -> Entity:

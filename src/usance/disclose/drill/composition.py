@@ -137,6 +137,7 @@ def _adjusted(exact: ExactAmounts, key: Key, before: date, day: date) -> Composi
 
 _SOURCES = {
     "net income attributable": ATTRIBUTABLE,
+    "net income attributed": ATTRIBUTABLE,
     "net income": NET,
     "income from operations": OPERATING,
 }

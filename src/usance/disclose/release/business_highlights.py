@@ -118,9 +118,10 @@ class BusinessHighlights:
                 yield Figure(BUSINESS_HIGHLIGHTS, *place, NO_CURRENCY, "text", NO_DATA)
             return
         # What can still change is not set beside what cannot.
-        before = then.value if now.is_complete else None
+        is_comparable = now.is_complete and self._is_seen(each, self.periods[1])
+        before = then.value if is_comparable else None
         values = [now.value or Fraction(0), *([before] if before is not None else [])]
-        unit = self._unit(each, values)
+        unit = self._unit(each, [value for one in _tree_of(each) for value in self._values(one)])
         line = each.line if now.is_complete else f"{each.line}{INCOMPLETE}"
         yield self._figure(each, line, names[0], values[0], unit)
         yield from self._share(each, names[0], values[0])
@@ -150,14 +151,31 @@ class BusinessHighlights:
         currency = self.release.profile.reporting if each.unit == "money" else NO_CURRENCY
         return Figure(BUSINESS_HIGHLIGHTS, line, each.parent, period, currency, name, shown)
 
+    def _values(self, each: Highlight) -> list[Fraction]:
+        """The figures of a line in both periods, as far as they are told."""
+        seen = (period for period in self.periods if self._is_seen(each, period))
+        found = (self.metrics.at(each.metric, period, each.where) for period in seen)
+        return [measured.value for measured in found if measured.value]
+
+    def _is_seen(self, each: Highlight, period: Period) -> bool:
+        """False of what was before the opening of books: only what was left of it is known."""
+        closed = self.release.closed
+        if not closed.has_opening_balances:
+            return True
+        (result, *_) = self.metrics.at(each.metric, period, each.where).results
+        is_flow = result.definition.numerator.window == "period"
+        return period.start > closed.opening if is_flow else period.end >= closed.opening
+
     def _unit(self, each: Highlight, values: list[Fraction]) -> tuple[str, int]:
-        """The unit of all columns of a line, so fine that nothing is rounded to zero."""
-        least = min((value for value in values if value), default=Fraction(0))
-        large = least >= TEN_MILLION * self._minor(each)
-        tenths = self.release.profile.rounding.text_decimals.get("million", 1)
+        """The unit of a line and those it is summed with: by the sum, and nothing becomes zero."""
+        minor, tenths = (
+            self._minor(each), self.release.profile.rounding.text_decimals.get("million", 1)
+        )  # fmt: skip
+        large = max(values, default=Fraction(0)) >= TEN_MILLION * minor
         if each.unit == "money":
             exponent = self.release.closed.books.entities.currency.exponent
-            return ("million", tenths) if large else ("unit", exponent)
+            shows_least = min(values, default=0) * 2 * 10**tenths >= UNITS["million"] * minor
+            return ("million", tenths) if large and shows_least else ("unit", exponent)
         if each.unit == "persons":
             return ("million_persons", 1) if large else ("persons", 0)
         return each.unit, each.decimals
@@ -177,6 +195,19 @@ class BusinessHighlights:
         (result, *_) = self.metrics.at(each.metric, period, each.where).results
         is_flow = result.definition.numerator.window == "period"
         return period.written if is_flow else period.end.isoformat()
+
+
+@cache
+def _tree_of(each: Highlight) -> tuple[Highlight, ...]:
+    """A line with those that it is summed with: they are told in one unit."""
+    parents = {one.line: one.parent for one in load_highlights()}
+
+    def top(line: str) -> str:
+        while parents.get(line):
+            line = parents[line]
+        return line
+
+    return tuple(one for one in load_highlights() if top(one.line) == top(each.line))
 
 
 def vintage_figures(measured: BookMetrics, profile: Profile, period: Period) -> Iterator[Figure]:

@@ -1,9 +1,11 @@
-"""Reasons for changes on the year before: volume, price and mix, estimates, each with its figure.
+"""Reasons for changes on the year before: volume, mix, price, estimates, each with its figure.
 
 `data/change_drivers.yaml` names the highlight that drives each line. The volume effect is what the
-line would have moved by had it followed its driver; price and mix is the rest. A provision is
-divided further, into loans of the period and estimates of earlier ones, as the close has told them
-apart.
+line would have moved by had it followed its driver; the rest is called what it is for the line:
+price and mix of a fee, the unit cost of a cost, the loss rate of a provision. Of total revenue the
+mix of services is told apart: what its lines, each with its own driver, moved by beyond the driver
+of the whole. A provision is divided further, into loans of the period and estimates of earlier
+ones, as the close has told them apart.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 CHANGE_ANALYSIS = "change_analysis"
 VOLUME, PRICE, ESTIMATES = "Volume", "Price and mix", "Estimates of earlier business"
+MIX, PRICE_WITHIN = "Mix of services", "Price and mix within services"
 Effects = tuple[tuple[str, Fraction], ...]
 """Effects by name; the last is what the others leave."""
 _FILE = Path(__file__).resolve().parents[1] / "data" / "change_drivers.yaml"
@@ -41,6 +44,14 @@ class Driver:
     driver: str
     parent: str = ""
     provision: str = ""
+    rest: str = PRICE
+    """The name of what the driver does not explain."""
+    has_mix: bool = False
+
+    @property
+    def is_revenue(self) -> bool:
+        """True of a line that total revenue is the sum of."""
+        return self.rest == PRICE and not self.has_mix
 
 
 @cache
@@ -48,7 +59,8 @@ def load_drivers() -> tuple[Driver, ...]:
     """The drivers in print order.
 
     >>> load_drivers()[2]
-    Driver(line='Financing income', driver='On-balance-sheet loan balance', parent='', provision='')
+    Driver(line='Financing income', driver='On-balance-sheet loan balance', parent='',
+           provision='', rest='Price and mix', has_mix=False)
     """
     rows: list[dict[str, Any]] = read_document(_FILE)["drivers"]
     return tuple(Driver(**row) for row in rows)
@@ -122,8 +134,29 @@ class ChangeAnalysis:
             return None
         after, before = (value or 0 for value in printed)
         growth = (driver[0] or Fraction(0)) / (driver[1] or Fraction(1)) - 1
-        splits = [self._split(period).get(each.provision) for period in (now, then)]
-        return Change(now.written, Fraction(after - before), _effects(before, growth, splits))
+        volume = before * growth
+        if each.has_mix and (moved := self._moved_by_drivers(now, then)) is not None:
+            effects: Effects = (VOLUME, volume), (MIX, moved - volume), (PRICE_WITHIN, Fraction(0))
+        else:
+            splits = [self._split(period).get(each.provision) for period in (now, then)]
+            effects = _effects(before, growth, splits, each.rest)
+        return Change(now.written, Fraction(after - before), effects)
+
+    def _moved_by_drivers(self, now: Period, then: Period) -> Fraction | None:
+        """The change in revenue had each line followed its own driver.
+
+        None where a line that moved has no driver told for both periods: a new service has no
+        price of the year before.
+        """
+        moved = Fraction(0)
+        for each in (driver for driver in load_drivers() if driver.is_revenue):
+            after, before = (self._printed(each, period) or 0 for period in (now, then))
+            driven = [self._driver(each, period) for period in (now, then)]
+            if driven[0] and driven[1]:
+                moved += before * (driven[0] / driven[1] - 1)
+            elif after or before:
+                return None
+        return moved
 
     def _printed(self, each: Driver, period: Period) -> int | None:
         made = self.release.statements.rounded.operations(period.opens_on, period.end)
@@ -148,9 +181,11 @@ class ChangeAnalysis:
         return {name: Fraction(value, minor) for name, value in found.items()}
 
 
-def _effects(before: int, growth: Fraction, new_volume: list[Fraction | None]) -> Effects:
+def _effects(
+    before: int, growth: Fraction, new_volume: list[Fraction | None], rest: str
+) -> Effects:  # fmt: skip
     """The effects of a change but for the last, which is what they leave of it."""
     now, then = new_volume
     if now is None or then is None:
-        return (VOLUME, before * growth), (PRICE, Fraction(0))
-    return (VOLUME, then * growth), (PRICE, now - then * (1 + growth)), (ESTIMATES, Fraction(0))
+        return (VOLUME, before * growth), (rest, Fraction(0))
+    return (VOLUME, then * growth), (rest, now - then * (1 + growth)), (ESTIMATES, Fraction(0))

@@ -48,8 +48,8 @@ def printed_currency(code: str) -> str:
 
 
 def slug(name: str) -> str:
-    """A name in small letters and dashes."""
-    return re.sub(r"[^a-z0-9+]+", "-", name.lower()).strip("-")
+    """A name in small letters and dashes, in whatever script it is written."""
+    return re.sub(r"(?:[^\w+]|_)+", "-", name.lower()).strip("-")
 
 
 def format_steps(steps: int, decimals: int) -> str:

@@ -12,6 +12,15 @@ from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
 from usance.disclose.release.change_analysis import CHANGE_ANALYSIS
 from usance.disclose.release.figure import Addresses
+from usance.disclose.release.headline import (
+    FORM,
+    SPANNED,
+    amounts_in,
+    headline,
+    months_of,
+    opening_words,
+    told_period,
+)  # fmt: skip
 from usance.disclose.release.sentences import Sentence, SentenceWriter
 from usance.disclose.release.wording import LineLabels, fill_template, group_digits, period_in_words
 
@@ -23,15 +32,11 @@ NARRATIVE_STATEMENTS = (
     "share_repurchase", "outlook", "convenience_translation",
 )  # fmt: skip
 """Statements that are written as sentences, in the order of the page."""
-SPANNED = ("release_highlights", "release_results")
-"""Statements that are told apart for a quarter and for the year so far."""
 SIDES = ("TOTAL ASSETS", "TOTAL LIABILITIES", "TOTAL EQUITY")
 CURVES = ("vintage_30", "vintage_180")
 """Tables with a chart; they come before the others."""
 NOTHING = "\u2013"  # zero, as statements print it
 NOTES = "ifrs_reconciliation_notes"  # told with the notes to the reconciliation
-FORM = "dividend_form"
-"""The exchange's form: a table of words, with headings of its own."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +159,14 @@ def page_of(
     )
     if len(sheets) == 1 and sheets[0].is_form and not sections:
         sheets = (replace(sheets[0], title=""),)  # the headline says it
-    period, opening = _period_in_words(facts, texts), _opening(facts, texts, profile)
+    period, opening = told_period(facts, texts), opening_words(facts, texts, profile)
     is_results = "release_results" in groups
     if editorial is not None and is_results:
         opening = (*editorial.opening(texts, company, period), *opening)
         sections = editorial.arranged(sections, texts, company, words, facts)
     after = _notes_section(groups.get(NOTES, []), texts, words) if matrices else ()
     return Page(
-        document, _headline(facts, texts, company, period), opening, tuple(sections), sheets,
+        document, headline(facts, texts, company, period), opening, tuple(sections), sheets,
         tuple(words.footnotes), language, texts, tuple(words.facts),
         {fact: addresses.of(fact) for fact in facts}, after,
     )  # fmt: skip
@@ -183,7 +188,7 @@ class Editorial(Protocol):
 def _sections(name: str, facts: Sequence[Fact], words: SentenceWriter) -> Iterator[Section]:
     """The section of a statement; of results one for the quarter and one for the year so far."""
     title = words.texts["sections"].get(name, name)
-    lengths = sorted({_length(fact) for fact in facts if not fact.period.instant})
+    lengths = sorted({months_of(fact.period) for fact in facts if not fact.period.instant})
     if name not in SPANNED or len(lengths) < 2:
         yield Section(name, title, tuple(words.sentences(name, facts)))
         return
@@ -192,7 +197,7 @@ def _sections(name: str, facts: Sequence[Fact], words: SentenceWriter) -> Iterat
             fact
             for fact in facts
             if (fact.period.instant and not place)
-            or (not fact.period.instant and _length(fact) == length)
+            or (not fact.period.instant and months_of(fact.period) == length)
         ]
         latest = max((fact.period for fact in own if not fact.period.instant),
                      key=lambda each: each.end)  # fmt: skip
@@ -200,10 +205,6 @@ def _sections(name: str, facts: Sequence[Fact], words: SentenceWriter) -> Iterat
         full = fill_template(words.texts["spanned"], "texts.spanned", **named)
         ident = name if not place else f"{name}-{latest.name}"
         yield Section(ident, full, tuple(words.sentences(name, own)))
-
-
-def _length(fact: Fact) -> int:
-    return round(fact.period.days / 30)
 
 
 def _notes_section(
@@ -269,20 +270,7 @@ def _sheet(
     headings = tuple(_heading(name, column, periods[column[1]], texts, facts) for column in columns)
     title = texts["statements"].get(name, name)
     curves = _curves(facts) if name in CURVES else {}
-    return Sheet(name, title, columns, headings, rows, curves, _amounts_in(facts, texts))
-
-
-def _amounts_in(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
-    """The unit and currencies of a table of money."""
-    units = [fact.unit for fact in facts if fact.is_money]
-    if not units:
-        return ""
-    named = dict.fromkeys(fact.currency for fact in facts if fact.is_money)
-    words = {
-        "unit": texts["in_units"].get(units[0], units[0]),
-        "currencies": texts["and"].join(named),
-    }
-    return fill_template(texts["amounts_in"], "texts.amounts_in", **words)
+    return Sheet(name, title, columns, headings, rows, curves, amounts_in(facts, texts))
 
 
 def _top(line: str, above: Mapping[str, str]) -> str:
@@ -361,40 +349,3 @@ def _depth(parent: str, above: Mapping[str, str]) -> int:
     while parent and parent in above and depth < 2:
         parent, depth = above[parent], depth + 1
     return depth
-
-
-def _headline(
-    facts: Sequence[Fact], texts: Mapping[str, Any], company: str, period: str
-) -> str:  # fmt: skip
-    if all(fact.statement == FORM for fact in facts):
-        return str(texts["statements"][FORM])
-    return fill_template(texts["headline"], "texts.headline", company=company, period=period)
-
-
-def _period_in_words(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
-    """The period of a release: its quarter, with the half-year or year it ends, if it tells it."""
-    given = [fact for fact in facts if not fact.period.instant and fact.statement != "outlook"]
-    if not given:
-        return period_in_words(facts[0].period, texts)
-    end = max(fact.period.end for fact in given)
-    latest = [fact for fact in given if fact.period.end == end]
-    shortest = min((fact.period for fact in latest), key=lambda each: each.days)
-    told = {fact.period for fact in latest if fact.statement in SPANNED}
-    longest = max(told, key=lambda each: each.days, default=shortest)
-    first = period_in_words(shortest, texts)
-    if longest.days == shortest.days:
-        return first
-    words = {"shorter": first, "longer": period_in_words(longest, texts)}
-    return fill_template(texts["both"], "texts.both", **words)
-
-
-def _opening(
-    facts: Sequence[Fact], texts: Mapping[str, Any], profile: Profile
-) -> tuple[str, ...]:  # fmt: skip
-    tables = profile.statements["tables"]
-    units = [fact.unit for fact in facts if fact.is_money and fact.statement in tables]
-    if not units:
-        return ()
-    unit = texts["in_units"].get(units[0], units[0])
-    words = {"unit": unit, "currency": profile.reporting}
-    return (fill_template(texts["opening"], "texts.opening", **words),)

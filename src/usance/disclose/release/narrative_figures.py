@@ -106,10 +106,14 @@ class NarrativeFigures:
     def _line(
         self, statement: str, line: str, parent: str, periods: list[Period]
     ) -> Iterator[Figure]:  # fmt: skip
-        if statement == RESULTS and not any(
-            self.value(line, parent, s, translated=False) for s in periods
-        ):
-            return  # a line of nothing but zeros is left out
+        if statement == RESULTS:
+            groups = [[each for each in periods if each in own]
+                      for own in (self.periods, self.so_far)]  # fmt: skip
+            # A line of nothing but zeros is left out, of the quarter or of the year so far.
+            periods = [
+                each for group in groups for each in group
+                if any(self.value(line, parent, one, translated=False) for one in group)
+            ]  # fmt: skip
         cells = self._cells(line, parent, periods)
         unit, decimals = self._unit([value for _, _, value in cells])
         for period, translated, value in cells:
@@ -202,12 +206,13 @@ class NarrativeFigures:
 
     def _weighted(self, period: Period) -> Iterator[Figure]:
         """The weighted ADSs of figures per ADS."""
-        million = 10**6 * self.profile.rounding.ads_ratio
         for line, shares in self.release.per_share.counts(period).items():
-            ads = round_to(Fraction(100 * shares, million), Fraction(1))
             name = f"Weighted average {line.lower()} ADS"
-            yield Figure(RESULTS, name, "", period.written, NO_CURRENCY, "million_ads",
-                         format_steps(int(ads), 2))  # fmt: skip
+            ads = Fraction(shares, self.profile.rounding.ads_ratio)
+            unit, decimals = ("million_ads", 2) if 2 * ads >= UNITS["million_ads"] else ("ads", 0)
+            steps = int(round_to(ads / UNITS[unit] * 10**decimals, Fraction(1)))
+            yield Figure(RESULTS, name, "", period.written, NO_CURRENCY, unit,
+                         format_steps(steps, decimals))  # fmt: skip
 
     def _tax_rate(self, period: Period) -> Iterator[Figure]:
         made = self.statements.rounded.operations(period.opens_on, period.end)

@@ -63,7 +63,8 @@ def release_of(
 ) -> Release:  # fmt: skip
     """The release of a closed period."""
     announced = announcement or Announcement()
-    return Release(ClosedBooks.covering(book, period), period, profile, filer, announced)
+    closed = ClosedBooks.covering(book, period).named(filer.name)
+    return Release(closed, period, profile, filer, announced)
 
 
 def publish(
@@ -74,7 +75,7 @@ def publish(
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
         formats, release.business_highlights.definitions(), writers=writers,
-        editorial=ReleaseEditorial(release.filer, release.announcement, release.as_of),
+        editorial=ReleaseEditorial(release.filer, release.announcement, release.announcement.on),
     )  # fmt: skip
 
 

@@ -26,6 +26,8 @@ from usance.disclose.release.wording import (
 from usance.disclose.tie_out.highlights import CHANGE, GROWTH, SHARE
 
 MARKED = re.compile("\ue000(\\d+)\ue001(.*?)\ue002", re.DOTALL)
+_WHOLE = ("count", "persons")
+"""Units that nothing is rounded to."""
 _PLAN = re.compile(r"(?P<plan>.+?) plan (?P<what>.+)")
 _RANGE = re.compile(r"(?P<line>.+?) - (?P<end>low|high)")
 
@@ -80,13 +82,15 @@ class SentenceWriter:
             if day and day.instant:
                 return f"{day_in_words(day.end, texts)} {clock}".rstrip()
             return str(texts["no_data"]) if fact.text == NO_DATA else fact.text
-        sign = texts["currencies"].get(fact.currency, fact.currency)
         money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads", "rate")
         if money and not fact.value:
             return str(texts["nil"])
         number = group_digits(fact.text.lstrip("-"), texts["numbers"])
-        unit = texts["units"].get(fact.unit, "")
-        shown = f"{sign if money else ''}{number}{unit}"
+        counted = texts["counted"].get(fact.line.removesuffix(INCOMPLETE))
+        shown = f"{number}{counted if counted is not None else texts['units'].get(fact.unit, '')}"
+        if money:
+            template = texts["currencies"].get(fact.currency, f"{fact.currency}{{value}}")
+            shown = fill_template(template, "texts.currencies", value=shown)
         return f"({shown})" if fact.value < 0 else shown
 
     def _size(self, fact: Fact) -> str:
@@ -127,7 +131,8 @@ class SentenceWriter:
             words = {
                 "line": f"{name[0].upper()}{name[1:]}{named}", "now": shown,
                 "translated": "".join(
-                    f" ({self.value(each, self._size(each))})" for each in others
+                    self._fill("brackets", value=self.value(each, self._size(each)))
+                    for each in others
                 ),
             }  # fmt: skip
             before = [fact for fact in own if fact.period.end < now.period.end]
@@ -195,7 +200,8 @@ class SentenceWriter:
             for length in lengths:
                 own = [fact for fact in facts if _quarters(fact) == length]
                 period = period_in_words(self._now(own)[0].period, self.texts, "short")
-                yield key, own, f" ({period})" if len(lengths) > 1 else ""
+                named = self._fill("brackets", value=period)
+                yield key, own, named if len(lengths) > 1 else ""
 
     def _now(self, facts: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
         """The latest figure, and the same in other currencies."""
@@ -206,7 +212,8 @@ class SentenceWriter:
 
     def _named(self, line: str, parent: str) -> str:
         name = self.labels.of(line)
-        return f"{name} ({self.labels.of(parent)})" if parent else name
+        above = self._fill("brackets", value=self.labels.of(parent)) if parent else ""
+        return f"{name}{above}"
 
     # Highlights: a figure with its share and its change.
 
@@ -234,19 +241,22 @@ class SentenceWriter:
         earlier = [fact for fact in own if fact.period.end < now.period.end]
         changes = {found["base"]: fact for fact in related
                    if (found := CHANGE.fullmatch(fact.line))}  # fmt: skip
-        since = [self._since(fact, changes.pop(fact.period.name, None)) for fact in earlier]
+        since = [self._since(now, fact, changes.pop(fact.period.name, None)) for fact in earlier]
         since += [self._changed(base, fact) for base, fact in changes.items()]
         return self._fill(
             "highlight", line=name, now=self.value(now),
-            translated="".join(f" ({self.value(each)})" for each in translated),
+            translated="".join(
+                self._fill("brackets", value=self.value(each)) for each in translated
+            ),
             share_of_total="".join(parts), since="".join(since),
         )  # fmt: skip
 
-    def _since(self, before: Fact, change: Fact | None) -> str:
+    def _since(self, now: Fact, before: Fact, change: Fact | None) -> str:
         words = {"value": self.value(before), "when": self._when(before), "change": ""}
-        name = "value"
+        is_same = now.unit in _WHOLE and now.value == before.value
+        name = "same" if is_same else "value"
         if change is not None:
-            name = "down" if change.value < 0 else "up"
+            name = "down" if change.value < 0 else "up" if change.value else "flat"
             words["change"] = self.value(change, self._size(change))
         return fill_template(self.texts["since"][name], "texts.since", **words)
 
