@@ -26,6 +26,8 @@ REASONS = {
     "pages.errors": "the room's error tree",
     "pages.reports.investor_report": "one report, one module, as each report has",
     "pages.server": "the one place of the room that listens on the network",
+    "platform.api.jobs": "one group of routes, one module, as each group has",
+    "platform.commands.jobs": "commands about jobs; the queue itself knows no commands",
     "platform.console.amounts": "amounts as people read and type them, for every screen",
     "platform.ledger.seals": "sealing and its check; heads are signed by another module",
     "platform.pausing": "asked by clock, orders and timekeeper; the restore imports these",

@@ -14,8 +14,9 @@ from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.refusals import WrongState
 from usance.platform.security.sessions import create_operator
 
-FACT = {"entity": 1, "kind": 1, "effective_on": "2024-07-01", "amount_minor": 1_000_00,
-        "currency": "CNY"}  # fmt: skip
+FACT = {"entity": 1, "kind": "cost_incurred", "effective_on": "2024-07-01",
+        "amount_minor": 1_000_00, "currency": "CNY",
+        "detail": {"function": "marketing"}}  # fmt: skip
 
 
 async def operators(platform: Platform, count: int) -> list[Principal]:

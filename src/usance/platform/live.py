@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from usance.platform.commands.command import Services, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, Work, do, now
-from usance.platform.errors import NotInstalled
+from usance.platform.errors import Forbidden, NotInstalled
 from usance.platform.installation import FIRST_MOMENT, check_mode, install, is_installed
 from usance.platform.lender import LIVE, SANDBOX, sandbox_document
 from usance.platform.principals import Principal, principal_named
@@ -38,10 +39,14 @@ from usance.platform.refusals import ClockBackwards
 from usance.platform.security.screening import lists_of
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
+from usance.platform.store.write_set import AuditEntry, WriteSet, write
 from usance.platform.vault import Vault, unlock
 from usance.service.collections.channels import ChannelPort
 from usance.service.collections.contact_rules import Channel
 from usance.service.orders.provider_port import Provider
+
+UNREAD = sha256().digest()
+"""The hash of a command that was refused before its body was read."""
 
 
 @dataclass
@@ -147,7 +152,12 @@ class Platform:
         key: str, dry_run: bool,
     ) -> Outcome:  # fmt: skip
         if isinstance(command, str):
-            spec.admit(principal)
+            try:
+                spec.admit(principal)
+            except Forbidden as error:
+                if not dry_run:
+                    await self.note_refusal(principal, spec.name, error.code)
+                raise
             command = read_command(spec.command, body or {})
         if isinstance(command, AdvanceClock) and not dry_run:
             spec.admit(principal)
@@ -157,6 +167,14 @@ class Platform:
         if spec.many is not None and not dry_run:
             return await self.queues[spec.name].do(work)
         return await do(work)
+
+    async def note_refusal(self, principal: Principal, command: str, outcome: str) -> None:
+        """Put into the audit that somebody asked for a command that they may not do."""
+        entry = AuditEntry(principal.principal_id, command, "", outcome, UNREAD)
+        async with self.database.transaction(principal.principal_id) as transaction:
+            moment = await now(transaction, self.services)
+            changes = WriteSet(audit=[entry])
+            await write(transaction, moment.at, moment.configuration, changes)
 
     @asynccontextmanager
     async def reading(self, principal: Principal) -> AsyncIterator[Reading]:

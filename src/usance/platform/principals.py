@@ -43,6 +43,8 @@ class Principal:
     """The largest amount for commands that have a limit."""
     barred: frozenset[str] = frozenset()
     """Commands that take a one-time password, where it came without one."""
+    hidden: frozenset[str] = frozenset()
+    """Scopes whose routes its role does not read."""
 
     def check_authority(self, name: str, command: object) -> None:
         """Refuse an amount beyond the authority for a command."""

@@ -118,12 +118,13 @@ def visible_facts(facts: Iterable[GroupFact], day: date, known_at: datetime) -> 
 def facts_of_table(table: pa.Table) -> list[GroupFact]:
     """Facts of a `group_facts` table; raises every problem with them."""
     problems: list[UsanceError] = []
-    facts = [found for row in table.to_pylist() if (found := _of_row(row, problems))]
+    facts = [found for row in table.to_pylist() if (found := fact_of_row(row, problems))]
     raise_all(problems, where="group_facts")
     return facts
 
 
-def _of_row(row: dict[str, Any], problems: list[UsanceError]) -> GroupFact | None:
+def fact_of_row(row: Mapping[str, Any], problems: list[UsanceError]) -> GroupFact | None:
+    """A fact of a row of `group_facts`, or none and what is wrong with it."""
     where = f"group fact {row['fact_id']}"
     try:
         kind, currency = GroupFactKind(row["kind"]), Currency(row["currency"])

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
-from starlette.responses import Response
-
 from usance.platform.api.calls import Call
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
-from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED
 from usance.platform.api.shapes import Case, Object, Page, Plan
-from usance.platform.commands.fields import read_command
 from usance.platform.reads import plans as help_reads
 from usance.platform.reads.reading import Reading
 from usance.platform.user_record import load_user, read_id
@@ -51,20 +44,6 @@ async def plans(read: Reading, call: Call) -> Any:
     return page(rows, call.query, "plan")
 
 
-@dataclass(frozen=True)
-class WithdrawOn:
-    """The amount that undoes a loan on a day of its cooling-off time."""
-
-    on: date | None = None
-
-
-async def withdrawal_quote(call: Call) -> Response:
-    """The amount that undoes a loan on a day of its cooling-off time, and the last such day."""
-    given = read_command(WithdrawOn, call.body)
-    async with call.platform.reading(call.principal) as read:
-        return call.respond(await read.withdrawal_quote(call.path["loan"], given.on))
-
-
 group.command("/users/{user}/complaints", "complaint.open", {201: Case})
 group.read("/users/{user}/complaints", Page[Case], complaints, query=PAGED)
 group.command("/complaints/{complaint}/answer", "complaint.answer", {200: Case})
@@ -74,8 +53,4 @@ group.command("/hardship/{request}/decline", "hardship.decline", {200: Case})
 group.command("/users/{user}/plans", "plan.offer", {201: Plan})
 group.read("/users/{user}/plans", Page[Plan], plans, query=PAGED)
 group.command("/plans/{plan}/answer", "plan.answer", {200: Plan})
-group.add(
-    "POST", "/loans/{loan}/withdrawal-quote", withdrawal_quote,
-    Access(frozenset(group.scopes), needs_key=True, has_body=True), {200: Object},
-    "The amount that undoes a loan on a day of its cooling-off time.", schema_of(WithdrawOn),
-)  # fmt: skip
+group.command("/loans/{loan}/withdrawal-quote", "withdrawal_quote.make", {200: Object})

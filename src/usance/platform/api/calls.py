@@ -11,6 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.platform.api.errors import RequestError
+from usance.platform.api.pages import changed_cursor
 from usance.platform.api.would import told
 from usance.platform.live import Platform
 from usance.platform.principals import Principal
@@ -53,8 +54,12 @@ class Call:
     def respond(
         self, body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """An answer, with ids as the caller sees them."""
-        return json_response(self.ids.shown(body) if self.ids else body, status, headers)
+        """An answer, with ids as the caller sees them, in the cursor of a list too."""
+        if self.ids is not None:
+            body = self.ids.shown(body)
+            if isinstance(body.get("next"), str):
+                body = {**body, "next": changed_cursor(body["next"], self.ids.shown)}
+        return json_response(body, status, headers)
 
 
 def json_response(

@@ -12,9 +12,10 @@ from usance.platform.api.control_shapes import Approval
 from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Answers, Group
 from usance.platform.api.guard import Access
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor
 from usance.platform.api.parameters import DAY, MONTH, PAGED, one_of
 from usance.platform.api.shapes import Object, Page
+from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import NotFound, UnknownField
 from usance.platform.principals import PrincipalKind
@@ -34,7 +35,7 @@ async def cases(read: Reading, call: Call) -> Any:
     limit, given = call.query.get("limit", DEFAULT_PAGE), call.query
     rows = await reads.cases(
         read.transaction, state=given.get("state", "open"), stage=given.get("stage"),
-        after=_after(call, "ca"), limit=limit + 1,
+        after=read_id_cursor(call.query, "ca"), limit=limit + 1,
     )  # fmt: skip
     return cut(rows, limit, "case")
 
@@ -49,7 +50,7 @@ async def promises(read: Reading, call: Call) -> Any:
     """Promises to pay, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
     rows = await reads.promises(
-        read.transaction, call.query.get("state"), _after(call, "pr"), limit + 1
+        read.transaction, call.query.get("state"), read_id_cursor(call.query, "pr"), limit + 1
     )
     return cut(rows, limit, "promise")
 
@@ -105,26 +106,25 @@ async def results(read: Reading, call: Call) -> Any:
     )
 
 
-def _after(call: Call, prefix: str) -> int:
-    """The number that a page begins after."""
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
-
-
 def _of_case(path: str, command: str, answers: Answers) -> None:
     """A route of a command about the borrower of a case."""
     spec = COMMANDS[command]
 
-    async def answering(call: Call) -> Response:
+    def check(call: Call) -> None:
         if "user" in call.body:
             raise UnknownField("there is no field user", where="body.user",
                                fix="Leave it out: the address says it")  # fmt: skip
+        read_command(spec.command, {**call.body, "user": call.path["case"]})
+
+    async def answering(call: Call) -> Response:
+        check(call)
         user = print_id("us", parse_id(call.path["case"], "ca"))
         return await call.do(command, {**call.body, "user": user})
 
     summary = (spec.command.__doc__ or command).strip().splitlines()[0]
-    access = Access(frozenset(spec.scopes), needs_key=True, has_body=True)
+    access = Access(
+        frozenset(spec.scopes), needs_key=True, has_body=True, command=spec.name, check=check
+    )
     group.add("POST", path, answering, access, answers, summary,
               schema_of(spec.command, without=["user"]))  # fmt: skip
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
 from usance.platform.api.groups import Group
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor, read_id_cursor
 from usance.platform.api.parameters import DAY, PAGED, one_of
 from usance.platform.api.shapes import Case, DataRequest, Object, Page
 from usance.platform.reads import data_rights, overrides, retention, screening
@@ -22,7 +21,11 @@ async def hits(read: Reading, call: Call) -> Any:
     """Hits of screening with who decided them, and why."""
     limit = call.query.get("limit", DEFAULT_PAGE)
     rows = await screening.hits(
-        read.transaction, read.moment.vault, call.query.get("state"), _after(call, "sh"), limit + 1
+        read.transaction,
+        read.moment.vault,
+        call.query.get("state"),
+        read_id_cursor(call.query, "sh"),
+        limit + 1,
     )
     return cut(rows, limit, "hit")
 
@@ -45,7 +48,7 @@ async def requests(read: Reading, call: Call) -> Any:
     """Requests of everybody, with the day by which each is answered."""
     limit = call.query.get("limit", DEFAULT_PAGE)
     rows = await data_rights.queue(
-        read.transaction, call.query.get("state"), _after(call, "rr"), limit + 1
+        read.transaction, call.query.get("state"), read_id_cursor(call.query, "rr"), limit + 1
     )
     return cut(rows, limit, "case")
 
@@ -67,12 +70,6 @@ async def overridden(read: Reading, call: Call) -> Any:
     first, last = call.query.get("from"), call.query.get("to", read.moment.business_date)
     rows = await overrides.overrides(read.transaction, read.moment.lender, first, last)
     return page(rows, call.query, "group")
-
-
-def _after(call: Call, prefix: str) -> int:
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
 
 
 def _run(call: Call) -> int:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from usance.base.ids import parse_id
+from starlette.responses import Response
+
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Advanced, Approval, AuditCheck, Clock
+from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.guard import Access
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor, read_id_cursor
 from usance.platform.api.parameters import PAGED, TEXT, one_of
 from usance.platform.api.shapes import Object, Page
+from usance.platform.commands.fields import read_command
+from usance.platform.commands.registry import COMMANDS
+from usance.platform.errors import InvalidField
 from usance.platform.reads import configuration
 from usance.platform.reads.reading import Reading
 from usance.platform.security import access_reads
@@ -19,6 +27,9 @@ from usance.service.help.plan_rules import shipped_text
 
 group = Group("Control", "control")
 EVERYONE = ("channel", "institution", "provider", "operations", "finance", "control")
+OF_TWO = frozenset(name for name, spec in COMMANDS.items() if spec.approvals > 1)
+"""Commands that take two people."""
+PROPOSERS = sorted({scope for name in OF_TWO for scope in COMMANDS[name].scopes})
 STATES = ("pending", "approved", "rejected", "expired")
 
 
@@ -27,10 +38,30 @@ async def clock(read: Reading, _call: Call) -> Any:
     return await read.clock()
 
 
+@dataclass(frozen=True)
+class Propose:
+    """Propose a command that takes two people."""
+
+    command: str
+    payload: Mapping[str, Any]
+
+
+async def propose(call: Call) -> Response:
+    """Propose a command that takes two people, by its name and what it says."""
+    given = read_command(Propose, call.body)
+    if given.command not in OF_TWO:
+        fix = f"Give {', '.join(sorted(OF_TWO))}"
+        raise InvalidField(f"{given.command[:40]!r} takes no second person",
+                           where="body.command", fix=fix)  # fmt: skip
+    return await call.do(given.command, given.payload)
+
+
 async def approvals(read: Reading, call: Call) -> Any:
     """Changes that wait for further people, or waited."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.approvals(call.query.get("state"), _after(call, "ap"), limit + 1)
+    rows = await read.approvals(
+        call.query.get("state"), read_id_cursor(call.query, "ap"), limit + 1
+    )
     return cut(rows, limit, "approval")
 
 
@@ -42,7 +73,7 @@ async def approval(read: Reading, call: Call) -> Any:
 async def audit(read: Reading, call: Call) -> Any:
     """Entries of the audit: who did what, and how it ended."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.audit(_after(call, "ev"), limit + 1)
+    rows = await read.audit(read_id_cursor(call.query, "ev"), limit + 1)
     return cut(rows, limit, "id")
 
 
@@ -103,15 +134,14 @@ async def requests(read: Reading, call: Call) -> Any:
     return cut(rows, limit, "at", "request")
 
 
-def _after(call: Call, prefix: str) -> int:
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
-
-
 group.read("/clock", Clock, clock, scopes=EVERYONE)
 group.command("/clock/advance", "clock.advance", {200: Advanced})
 group.read("/approvals", Page[Approval], approvals, query={"state": one_of(*STATES), **PAGED})
+group.add(
+    "POST", "/approvals", propose,
+    Access(frozenset(PROPOSERS), needs_key=True, has_body=True), {202: Approval},
+    "Propose a command that takes two people.", schema_of(Propose),
+)  # fmt: skip
 group.read("/approvals/{approval}", Approval, approval, scopes=("control", "institution"))
 group.command("/approvals/{approval}/approve", "approval.approve", {200: Approval},
               needs_session=True)  # fmt: skip

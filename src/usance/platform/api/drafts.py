@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import Response
 
 from usance.platform.api.calls import Call
@@ -22,17 +24,27 @@ def _route(path: str, subject: str, *, kind: str = "") -> None:
     left_out = ["subject", "kind"] if kind else ["subject"]
     spec = COMMANDS["draft.make"]
 
-    async def answering(call: Call) -> Response:
+    def read(call: Call) -> dict[str, Any]:
         for name in left_out:
             if name in call.body:
                 raise UnknownField(f"there is no field {name}", where=f"body.{name}",
                                    fix="Leave it out: the address says it")  # fmt: skip
         body = {"subject": call.path[subject], **({"kind": kind} if kind else {}), **call.body}
+        read_command(MakeDraft, body)
+        return body
+
+    def check(call: Call) -> None:
+        read(call)
+
+    async def answering(call: Call) -> Response:
+        body = read(call)
         await prepare(call.platform, call.principal, read_command(MakeDraft, body))
         return await call.do("draft.make", body)
 
     summary = (MakeDraft.__doc__ or "").splitlines()[0]
-    access = Access(frozenset(spec.scopes), needs_key=True, has_body=True)
+    access = Access(
+        frozenset(spec.scopes), needs_key=True, has_body=True, command=spec.name, check=check
+    )
     group.add("POST", path, answering, access, {201: Object}, summary,
               schema_of(MakeDraft, without=left_out))  # fmt: skip
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from usance.base.errors import IdError
-from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Delivery, Event, Webhook
-from usance.platform.api.errors import RequestError
 from usance.platform.api.groups import Group
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, number_in, page, read_cursor
 from usance.platform.api.parameters import PAGED, an_id
 from usance.platform.api.shapes import Page
 from usance.platform.partners.deliveries import event_answer
@@ -36,8 +33,8 @@ async def webhook_page(read: Reading, call: Call) -> Any:
 async def delivery_page(read: Reading, call: Call) -> Any:
     """Deliveries of events to webhooks, each with what came of it."""
     limit, webhook = call.query.get("limit", DEFAULT_PAGE), call.query.get("webhook")
-    rows = await deliveries(read.transaction, webhook, _after(call), limit + 1)
-    return cut(rows, limit, "event")
+    rows = await deliveries(read.transaction, webhook, _after_delivery(call), limit + 1)
+    return cut(rows, limit, "event", "webhook")
 
 
 def _after(call: Call) -> int:
@@ -45,12 +42,15 @@ def _after(call: Call) -> int:
     text = call.query.get("after")
     if text is None:
         return 0
-    if not text.startswith("ev_"):
-        text = read_cursor(text, str)[0]
-    try:
-        return parse_id(text, "ev")
-    except IdError as error:
-        raise RequestError("invalid_cursor", "this is no cursor", param="query.after") from error
+    return number_in(text if text.startswith("ev_") else read_cursor(text, str)[0], "ev")
+
+
+def _after_delivery(call: Call) -> tuple[int, int]:
+    """The event and the webhook whose delivery a page begins after."""
+    if "after" not in call.query:
+        return 0, 0
+    event, webhook = read_cursor(call.query["after"], str, str)
+    return number_in(event, "ev"), number_in(webhook, "wh")
 
 
 group.read("/events", Page[Event], event_page, query=PAGED)

@@ -21,6 +21,7 @@ from usance.platform.api.forms import schema_of
 from usance.platform.api.guard import MAX_BODY, Access, Answering, guarded
 from usance.platform.api.parameters import PATH_IDS, Parameter, id_schema
 from usance.platform.api.shapes import ErrorAnswer, Object
+from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import UnknownField
 from usance.platform.reads.reading import Reading
@@ -55,17 +56,23 @@ class Group:
         spec = COMMANDS[command]
         names = _PATH_NAME.findall(path)
         wanted = frozenset(spec.scopes if scopes is None else scopes)
-        access = Access(
-            wanted, needs_session=needs_session, needs_key=method == "POST", has_body=True,
-            max_body=max_body,
-        )  # fmt: skip
 
-        async def answering(call: Call) -> Response:
+        def check(call: Call) -> None:
             for name in names:
                 if name in call.body:
                     fix = "Leave it out: the address says it"
                     raise UnknownField(f"there is no field {name}", where=f"body.{name}", fix=fix)
+            read_command(spec.command, {**call.body, **call.path})
+
+        async def answering(call: Call) -> Response:
+            if not call.body.keys().isdisjoint(names):
+                check(call)
             return await call.do(command, {**call.body, **call.path})
+
+        access = Access(
+            wanted, needs_session=needs_session, needs_key=method == "POST", has_body=True,
+            max_body=max_body, command=command, check=check,
+        )  # fmt: skip
 
         body = schema_of(spec.command, without=names)
         summary = (spec.command.__doc__ or command).strip().splitlines()[0]

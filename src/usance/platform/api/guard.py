@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from usance.platform.api.calls import Call, idempotency_key
 from usance.platform.api.errors import RequestError
+from usance.platform.api.pages import changed_cursor
 from usance.platform.api.parameters import PATH_IDS, Parameter, check_id
 from usance.platform.api.strict_json import parse
+from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import REQUEST_ID
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_BODY = 1 << 20
+NOT_FOUND = 404
 BODY_SECONDS = 20.0
 """Time that a body may take to come in."""
 NOBODY = Principal(-1, "nobody", PrincipalKind.BORROWER)
@@ -50,6 +53,10 @@ class Access:
     has_body: bool = False
     max_body: int = MAX_BODY
     query: Mapping[str, Parameter] = field(default_factory=dict)
+    command: str = ""
+    """The command that the route does: whoever may not do it is refused before anything is read."""
+    check: Callable[[Call], None] | None = None
+    """Refuses a body that cannot be taken, whatever it is about."""
 
 
 async def guarded(request: Request, access: Access, answering: Answering) -> Response:
@@ -61,16 +68,38 @@ async def guarded(request: Request, access: Access, answering: Answering) -> Res
         call.dry_run = _is_dry_run(request)
         if not call.dry_run:
             call.key = idempotency_key(request.headers.get("idempotency-key"))
-    if access.has_body:
+    if access.has_body or access.needs_key:
         body = await _body(request, access.max_body)
         call.body = {} if body is None else parse(body)
-    for name, value in request.path_params.items():
-        call.path[name] = value
-        if name in PATH_IDS:
-            check_id(value, PATH_IDS[name], f"path.{name}")
+        if not access.has_body:
+            _check_empty(call.body)
+    call.path.update(request.path_params)
+    _check_path(call, access)
     if call.ids is not None:
         call.path, call.query, call.body = call.ids.meant([call.path, call.query, call.body])
+        if "after" in call.query:
+            call.query["after"] = changed_cursor(call.query["after"], call.ids.meant)
     return await answering(call)
+
+
+def _check_empty(body: Mapping[str, object]) -> None:
+    """Refuse fields where none are read."""
+    for name in body:
+        raise RequestError("unknown_field", f"there is no field {name[:40]}",
+                           param=f"body.{name[:40]}", fix="Send an empty object")  # fmt: skip
+
+
+def _check_path(call: Call, access: Access) -> None:
+    """Refuse ids that are none; before one that nobody has, whatever is wrong with the body."""
+    for name, value in call.path.items():
+        if name not in PATH_IDS:
+            continue
+        try:
+            check_id(value, PATH_IDS[name], f"path.{name}")
+        except RequestError as error:
+            if error.status == NOT_FOUND and access.check is not None:
+                access.check(call)
+            raise
 
 
 async def _admitted(request: Request, access: Access) -> Call:
@@ -96,7 +125,13 @@ async def _admitted(request: Request, access: Access) -> Call:
             if "usance-signature" in request.headers:
                 await _check_signature(request, connection, call, access.max_body)
     state["principal_id"] = call.principal.principal_id
-    _check_access(call, access)
+    try:
+        _check_access(call, access)
+    except (Forbidden, RequestError) as error:
+        if access.command:
+            code = f"platform.{error.api_code}" if isinstance(error, RequestError) else error.code
+            await platform.note_refusal(call.principal, access.command, code)
+        raise
     who = call.principal
     if who.kind in (PrincipalKind.INSTITUTION, PrincipalKind.AGENCY):
         # An agency has no party beside its principal.
@@ -138,6 +173,13 @@ def _check_access(call: Call, access: Access) -> None:
     if access.needs_session and not is_operator:
         raise RequestError("session_needed", "this takes a person, keys cannot do it")
     if is_operator and access.operators:
+        if access.command:
+            COMMANDS[access.command].admit(call.principal)
+        elif access.scopes and access.scopes <= call.principal.hidden:
+            raise Forbidden(
+                f"{call.principal.name} does not read what is for {' or '.join(access.scopes)}",
+                fix="Ask somebody whose role has it",
+            )
         return
     if not access.scopes & call.principal.scopes:
         raise Forbidden(

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import HTMLResponse, Response
 
-from usance.base.errors import UsanceError
 from usance.base.ids import parse_id
-from usance.match.mandates.file import parse_mandates
 from usance.pages.reports.pre_loan_report import pre_loan_report as report_page
 from usance.pages.reports.pre_loan_report import report_rows
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, Offer, OfferState
 from usance.platform.api.documents import PDF
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Loan, Object, Page
-from usance.platform.commands.fields import read_command
-from usance.platform.errors import InvalidField, NotFound
+from usance.platform.errors import NotFound
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.institutions import funded_loans, mandate_rows
 from usance.platform.reads.letters import lender_name, report_of
-from usance.platform.reads.mandate_tester import tried
 from usance.platform.reads.pre_loan_reports import pre_loan_report
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
@@ -40,7 +34,7 @@ OFFER_STATES = ("open", "approved", "declined", "timed_out", "released")
 async def offers(read: Reading, call: Call) -> Any:
     """Offers to the institution, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.offers(call.query.get("state"), _after(call, "of"), limit + 1)
+    rows = await read.offers(call.query.get("state"), read_id_cursor(call.query, "of"), limit + 1)
     return cut(rows, limit, "offer")
 
 
@@ -73,7 +67,7 @@ async def offer_page(call: Call) -> Response:
 async def institution_loans(read: Reading, call: Call) -> Any:
     """Loans that the institution funds."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    numbers = await funded_loans(read.transaction, _after(call, "ln"), limit + 1)
+    numbers = await funded_loans(read.transaction, read_id_cursor(call.query, "ln"), limit + 1)
     known = moment_text(read.moment.at)
     rows = [{**each, "known_at": known} for each in await read.loans(numbers)]
     return cut(rows, limit, "loan")
@@ -85,32 +79,6 @@ async def mandates(read: Reading, call: Call) -> Any:
     own = who.party if who.kind is PrincipalKind.INSTITUTION else None
     return page(await mandate_rows(read.transaction, read.moment.lender, own), call.query,
                 "source", "version")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TryMandates:
-    """Mandates that are tried on past loans: what they would have taken, and what kept it."""
-
-    text: str
-
-
-async def try_mandates(call: Call) -> Response:
-    """Mandates tried on the past loans that the caller sees; nothing is proposed."""
-    given = read_command(TryMandates, call.body)
-    try:
-        parsed = parse_mandates(given.text)
-    except UsanceError as error:
-        raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
-    async with call.platform.reading(call.principal) as read:
-        rows = await tried(read.transaction, parsed)
-    return call.respond({"mandates": rows})
-
-
-def _after(call: Call, prefix: str) -> int:
-    """The number that a page begins after."""
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
 
 
 group.read("/offers", Page[Offer], offers, query={"state": one_of(*OFFER_STATES), **PAGED})
@@ -126,9 +94,5 @@ group.command("/offers/{offer}/answer", "offer.answer", {200: OfferState})
 group.read("/mandates", Page[Object], mandates, query=PAGED,
            scopes=("institution", "control", "operations"))  # fmt: skip
 group.command("/mandates", "mandate.put", {202: Approval})
-group.add(
-    "POST", "/mandates/try", try_mandates,
-    Access(frozenset(("institution", "control")), needs_key=True, has_body=True), {200: Object},
-    "Mandates tried on past loans; nothing is proposed.", schema_of(TryMandates),
-)  # fmt: skip
+group.command("/mandates/try", "mandate.try", {200: Object})
 group.read("/institution/loans", Page[Loan], institution_loans, query=PAGED)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.responses import Response
-
 from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import JobState
 from usance.platform.api.groups import Group
-from usance.platform.api.guard import Access
-from usance.platform.jobs.queue import cancel, job_answer, job_by_id
+from usance.platform.jobs.queue import job_answer, job_by_id
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.reading import Reading
 from usance.platform.user_record import not_found
@@ -29,18 +26,5 @@ async def one_job(read: Reading, call: Call) -> Any:
     return job_answer(job)
 
 
-async def cancel_job(call: Call) -> Response:
-    """Cancel a job: at once if it waits, at its next step if it runs."""
-    number = parse_id(call.path["job"], "jb")
-    async with call.platform.reading(call.principal) as read:
-        if not call.dry_run:
-            await cancel(read.transaction, number)
-        return call.respond(job_answer(await job_by_id(read.transaction, number)))
-
-
 group.read("/jobs/{job}", JobState, one_job)
-group.add(
-    "POST", "/jobs/{job}/cancel", cancel_job,
-    Access(frozenset({"control"}), needs_key=True, has_body=True), {200: JobState},
-    "Cancel a job: at once if it waits, at its next step if it runs.",
-)  # fmt: skip
+group.command("/jobs/{job}/cancel", "job.cancel", {200: JobState})

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from usance.base.codes import Basis
-from usance.base.ids import parse_id
 from usance.books.chart import load_chart
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, Journal, TrialBalance
 from usance.platform.api.groups import Group
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor
 from usance.platform.api.parameters import HISTORY, MONTH, NUMBER, PAGED, an_id, one_of
 from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
@@ -46,7 +45,7 @@ async def trial_balance(read: Reading, call: Call) -> Any:
 async def journals(read: Reading, call: Call) -> Any:
     """Journals with their lines, in the order of their ids."""
     limit, given = call.query.get("limit", DEFAULT_PAGE), call.query
-    after = parse_id(read_cursor(given["after"], str)[0], "jr") if "after" in given else 0
+    after = read_id_cursor(given, "jr")
     rows = await read.journals(
         given.get("loan"), given.get("period"), given.get("rule"), after, limit + 1
     )

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from starlette.responses import Response
-
 from usance.platform.api.calls import Call
 from usance.platform.api.errors import RequestError
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
-from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import HISTORY, PAGED, is_month
 from usance.platform.api.shapes import (
@@ -30,7 +25,6 @@ from usance.platform.api.shapes import (
     Quote,
     Settlement,
 )
-from usance.platform.commands.fields import read_command
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.applications import replayed, trace
 from usance.platform.reads.commissions import commissions as earned
@@ -120,20 +114,6 @@ def _history(read: Reading, call: Call) -> dict[str, str]:
     return {"as_of": day.isoformat(), "known_at": moment_text(known)}
 
 
-@dataclass(frozen=True)
-class SettleOn:
-    """The amount that closes a loan on a day."""
-
-    on: date | None = None
-
-
-async def settlement_quote(call: Call) -> Response:
-    """The amount that closes a loan on a day, valid that day."""
-    given = read_command(SettleOn, call.body)
-    async with call.platform.reading(call.principal) as read:
-        return call.respond(await read.settlement_quote(call.path["loan"], given.on))
-
-
 group.command("/applications", "application.decide", {201: Decision, 202: Decision})
 group.command("/applications/{decision}/review", "application.review",
               {200: Decision, 201: Decision}, needs_session=True)  # fmt: skip
@@ -154,8 +134,4 @@ group.read("/users/{user}/loans", Page[Loan], user_loans, query=PAGED, scopes=RE
 group.read("/users/{user}/documents", Page[Object], documents, query=PAGED, scopes=READERS)
 group.read("/commissions/{month}", Page[Commission], commissions, query=PAGED,
            scopes=("channel", "finance"))  # fmt: skip
-group.add(
-    "POST", "/loans/{loan}/settlement-quote", settlement_quote,
-    Access(frozenset(READERS), needs_key=True, has_body=True), {200: Settlement},
-    "The amount that closes a loan on a day, valid that day.", schema_of(SettleOn),
-)  # fmt: skip
+group.command("/loans/{loan}/settlement-quote", "settlement_quote.make", {200: Settlement})

@@ -16,12 +16,14 @@ from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Changed, Noticed, Payment
+from usance.platform.api.would import told
 from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.payments import provider_of
-from usance.platform.commands.unit_of_work import Outcome, execute
+from usance.platform.commands.unit_of_work import Outcome, Work, answered_before, do
 from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading
+from usance.platform.store.write_set import WriteSet
 
 group = Group("Money", "provider", "operations")
 MAX_LINES = 1_000
@@ -41,7 +43,8 @@ async def _noted(*_: Any) -> Decided:
     raise AssertionError("each batch has its own answer")
 
 
-NOTICES = Spec("notices.take", "notices.taken", ("provider", "operations"), TakeNotices, _noted)
+NOTICES = Spec("notices.take", "notices.taken", ("provider", "operations", "payment.book"),
+               TakeNotices, _noted)  # fmt: skip
 
 
 async def take_notices(call: Call) -> Response:
@@ -52,47 +55,56 @@ async def take_notices(call: Call) -> Response:
                            fix="Send several batches")  # fmt: skip
     async with call.platform.reading(call.principal) as read:
         provider_of(read.moment, call.principal, batch.provider)
-    told = [await _line(call, batch.provider, line) for line in batch.lines]
+    work = Work(call.platform.database, call.principal, NOTICES, batch, call.key, call.dry_run,
+                call.platform.services)  # fmt: skip
+    before = await answered_before(work) if call.key else None
+    if before is not None:
+        return call.respond(before.answer, 200, {"Idempotent-Replay": "true"})
+    would: list[WriteSet] = []
+    lines = [await _line(call, batch.provider, line, would) for line in batch.lines]
+    if call.dry_run:
+        return call.respond({"lines": lines, "would": told(*would)})
 
     async def noted(*_: Any) -> Decided:
-        return Decided({"lines": told}, f"provider/{batch.provider}", status=DONE, is_new=False)
+        return Decided({"lines": lines}, f"provider/{batch.provider}", status=DONE, is_new=False)
 
-    outcome = await execute(
-        call.platform.database, call.principal, replace(NOTICES, handler=noted), batch,
-        key=call.key, dry_run=call.dry_run, services=call.platform.services,
-    )  # fmt: skip
+    outcome = await do(replace(work, spec=replace(NOTICES, handler=noted)))
     headers = {"Idempotent-Replay": "true"} if outcome.is_replay else {}
     return call.respond(outcome.answer, 200, headers)
 
 
-async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
-    """The answer of one line."""
+async def _line(call: Call, provider: str, line: Any, would: list[WriteSet]) -> dict[str, Any]:
+    """The answer of one line; a dry run adds what it would write."""
     ref = line.get("ref") if isinstance(line, Mapping) else None
     if not isinstance(line, Mapping) or "provider" in line:
         return _refused(ref, "unknown_field" if isinstance(line, Mapping) else "invalid_field")
     body = {**line, "provider": provider}
     if "account" in line:
-        return await _for_nobody(call, body, ref)
+        return await _for_nobody(call, body, ref, would)
     try:
         outcome = await call.platform.do(call.principal, "payment.book", body, dry_run=call.dry_run)
     except NotFound:  # money is never lost: it waits for a person
-        return await _for_nobody(call, body, ref)
+        return await _for_nobody(call, body, ref, would)
     except UsanceError as error:
         if status_of(error) >= 500:
             raise
         return _refused(ref, code_of(error.as_dict()["code"]))
-    return _taken(ref, outcome)
+    return _taken(ref, outcome, would)
 
 
-def _taken(ref: Any, outcome: Outcome) -> dict[str, Any]:
+def _taken(ref: Any, outcome: Outcome, would: list[WriteSet]) -> dict[str, Any]:
     """The answer of a line that was taken."""
+    if outcome.would is not None:
+        would.append(outcome.would)
     result = "booked" if outcome.answer.get("allocation") else "unallocated"
     if not outcome.is_new:
         result = "duplicate"
     return {"ref": ref, "result": result, "payment": outcome.answer.get("payment"), "code": None}
 
 
-async def _for_nobody(call: Call, body: Mapping[str, Any], ref: Any) -> dict[str, Any]:
+async def _for_nobody(
+    call: Call, body: Mapping[str, Any], ref: Any, would: list[WriteSet]
+) -> dict[str, Any]:
     """Money sent to a virtual account, or for a loan or user that is not there.
 
     An account leads to whoever it was opened for; all else becomes unallocated cash.
@@ -106,7 +118,7 @@ async def _for_nobody(call: Call, body: Mapping[str, Any], ref: Any) -> dict[str
         if status_of(error) >= 500:
             raise
         return _refused(ref, code_of(error.as_dict()["code"]))
-    return _taken(ref, outcome)
+    return _taken(ref, outcome, would)
 
 
 def _refused(ref: Any, code: str) -> dict[str, Any]:
@@ -127,7 +139,8 @@ group.command("/refunds", "payment.refund", {201: Changed, 202: Approval})
 group.command("/chargebacks", "payment.charge_back", {201: Changed})
 group.add(
     "POST", "/provider/notices", take_notices,
-    Access(frozenset(group.scopes), needs_key=True, has_body=True), {200: Noticed},
+    Access(frozenset(group.scopes), needs_key=True, has_body=True, command="payment.book"),
+    {200: Noticed},
     "Notices of payments in one batch, each line answered for itself.", schema_of(TakeNotices),
 )  # fmt: skip
 group.command("/provider/files", "provider_file.take", {202: JobState}, max_body=MAX_FILE_BODY)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval
 from usance.platform.api.groups import Group
-from usance.platform.api.pages import DEFAULT_PAGE, cut, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, read_id_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
@@ -21,7 +20,7 @@ BREAK_STATES = ("open", "explained", "cleared", "resolved")
 async def orders(read: Reading, call: Call) -> Any:
     """Payment orders, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.orders(call.query.get("state"), _after(call, "or"), limit + 1)
+    rows = await read.orders(call.query.get("state"), read_id_cursor(call.query, "or"), limit + 1)
     return cut(rows, limit, "order")
 
 
@@ -34,7 +33,7 @@ async def unallocated(read: Reading, call: Call) -> Any:
     """Money received that no loan has taken, in the order of its ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
     is_open = call.query.get("state", "open") == "open"
-    rows = await read.unallocated(_after(call, "un"), limit + 1, is_open=is_open)
+    rows = await read.unallocated(read_id_cursor(call.query, "un"), limit + 1, is_open=is_open)
     return cut(rows, limit, "unallocated")
 
 
@@ -46,15 +45,8 @@ async def one_unallocated(read: Reading, call: Call) -> Any:
 async def breaks(read: Reading, call: Call) -> Any:
     """Breaks, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.breaks(call.query.get("state"), _after(call, "br"), limit + 1)
+    rows = await read.breaks(call.query.get("state"), read_id_cursor(call.query, "br"), limit + 1)
     return cut(rows, limit, "break")
-
-
-def _after(call: Call, prefix: str) -> int:
-    """The number that a page begins after."""
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
 
 
 _STATES = one_of(*(each.value for each in OrderState))

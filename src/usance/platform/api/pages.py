@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from usance.base.errors import IdError
+from usance.base.ids import parse_id
 from usance.platform.api.errors import RequestError
 
 DEFAULT_PAGE, MAX_PAGE = 50, 200
@@ -27,8 +29,7 @@ def cursor_of(*values: int | str) -> str:
 def read_cursor(text: str, *kinds: type) -> tuple[Any, ...]:
     """The values that a cursor was made of."""
     try:
-        padded = text + "=" * (-len(text) % 4)
-        values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        values = json.loads(base64.b64decode(_padded(text), altchars=b"-_", validate=True))
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
@@ -36,6 +37,34 @@ def read_cursor(text: str, *kinds: type) -> tuple[Any, ...]:
     if any(isinstance(value, int) and abs(value) >= 1 << 63 for value in values):
         raise RequestError("invalid_cursor", "this is no cursor", param="query.after")
     return tuple(values)
+
+
+def read_id_cursor(query: Mapping[str, Any], prefix: str) -> int:
+    """The number of the id that a page begins after; 0 for the first page."""
+    if "after" not in query:
+        return 0
+    return number_in(read_cursor(query["after"], str)[0], prefix)
+
+
+def number_in(text: str, prefix: str) -> int:
+    """The number of an id that a cursor was made of."""
+    try:
+        return parse_id(text, prefix)
+    except IdError as error:
+        raise RequestError("invalid_cursor", "this is no cursor", param="query.after") from error
+
+
+def changed_cursor(text: str, change: Callable[[Any], Any]) -> str:
+    """A cursor whose values were changed; any other text as it is."""
+    try:
+        values = json.loads(base64.b64decode(_padded(text), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return text
+    return cursor_of(*change(values)) if isinstance(values, list) else text
+
+
+def _padded(text: str) -> str:
+    return text + "=" * (-len(text) % 4)
 
 
 def page(

@@ -16,6 +16,7 @@ from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED
 from usance.platform.api.shapes import Object, Page
+from usance.platform.api.would import told
 from usance.platform.commands.fields import read_command
 from usance.platform.reads.reading import Reading
 from usance.platform.security.access_reads import sessions
@@ -41,9 +42,11 @@ async def open_session(call: Call) -> Response:
     async with pool.acquire() as connection:
         opened = await sign_in(
             connection, call.platform.services.keys, given.email, given.password, totp=given.totp,
-            address=call.address,
+            address=call.address, keep=not call.dry_run,
         )  # fmt: skip
     expires = opened.expires_at.isoformat(timespec="seconds").replace("+00:00", "Z")
+    if call.dry_run:
+        return json_response({"token": None, "expires_at": expires, "would": told()})
     return json_response({"token": opened.token, "expires_at": expires}, 201)
 
 

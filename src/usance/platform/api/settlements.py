@@ -11,7 +11,7 @@ from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Claim, SettlementBatch
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
-from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
@@ -30,7 +30,9 @@ MEDIA = {"csv": "text/csv", "txt": "text/plain", "xml": "application/xml"}
 async def settlements(read: Reading, call: Call) -> Any:
     """Settlement batches, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.settlements(call.query.get("state"), _after(call, "se"), limit + 1)
+    rows = await read.settlements(
+        call.query.get("state"), read_id_cursor(call.query, "se"), limit + 1
+    )
     return cut(rows, limit, "settlement")
 
 
@@ -42,7 +44,7 @@ async def settlement(read: Reading, call: Call) -> Any:
 async def claims(read: Reading, call: Call) -> Any:
     """Claims of loans that were compensated, in the order of their ids."""
     limit = call.query.get("limit", DEFAULT_PAGE)
-    rows = await read.claims(call.query.get("state"), _after(call, "cl"), limit + 1)
+    rows = await read.claims(call.query.get("state"), read_id_cursor(call.query, "cl"), limit + 1)
     return cut(rows, limit, "claim")
 
 
@@ -73,13 +75,6 @@ async def settlement_file(read: Reading, settlement: str) -> tuple[str, str]:
     ]
     name = lender.party_name("institution", batch.institution)
     return f"{name}-{batch.day}.{layout.suffix}", write_file(lines, layout)
-
-
-def _after(call: Call, prefix: str) -> int:
-    """The number that a page begins after."""
-    if "after" not in call.query:
-        return 0
-    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
 
 
 _STATES = one_of("closed", "acknowledged", "disputed")

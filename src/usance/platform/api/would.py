@@ -12,12 +12,14 @@ from usance.base.tables import TABLES
 from usance.platform.store.write_set import Row, WriteSet
 
 
-def told(changes: WriteSet) -> dict[str, Any]:
-    """The part of a write set that a caller can judge."""
+def told(*changes: WriteSet) -> dict[str, Any]:
+    """The part of write sets that a caller can judge."""
     return {
-        "facts": [_fact(each) for each in _named("facts", changes.facts)],
-        "schedule": [_terms(each) for each in _named("loans", changes.loans)],
-        "postings": [_posting(each) for each in _named("postings", changes.postings)],
+        "facts": [_fact(row) for each in changes for row in _named("facts", each.facts)],
+        "schedule": [_terms(row) for each in changes for row in _named("loans", each.loans)],
+        "postings": [
+            _posting(row) for each in changes for row in _named("postings", each.postings)
+        ],
     }
 
 

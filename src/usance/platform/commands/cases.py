@@ -13,6 +13,7 @@ from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.case_values import payments_of, values_of
 from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.loan_change import overdue
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.plans import complaint_answer
@@ -110,7 +111,11 @@ async def serve(
     answer = {"day": str(command.day), "cases": cases.size, "opened": len(run.opened),
               "moved": len(run.moved), "closed": len(run.closed),
               "broken_promises": len(broken)}  # fmt: skip
-    return Decided(answer, f"cases/{command.day}", status=DONE)
+    changes = WriteSet(events=[
+        overdue(loan_id, days, past_due) for loan_id, days, past_due, _ in command.loans
+        if days == 1
+    ])  # fmt: skip
+    return Decided(answer, f"cases/{command.day}", 0, changes, status=DONE)
 
 
 def _known(rows: list[Any]) -> Cases:

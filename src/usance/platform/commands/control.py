@@ -6,12 +6,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
+from difflib import get_close_matches
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Currency, parse
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import fact_of_row
 from usance.match.mandates.file import parse_mandates
 from usance.platform.commands.command import DONE, WAITING, Decided, Moment, Spec
 from usance.platform.dated_values import with_values
@@ -47,7 +50,8 @@ class PutParameter:
     """A value of a dated parameter from a day on."""
 
     name: str
-    value: str
+    value: Any
+    """As the file of the parameter writes it: a number, a text such as 36%, a list."""
     valid_from: date
     source: str
 
@@ -75,7 +79,8 @@ class StateGroupFact:
     """A fact that is not about one loan."""
 
     entity: int
-    kind: int
+    kind: str | int
+    """Its name, or its number."""
     effective_on: date
     amount_minor: int
     currency: str
@@ -138,14 +143,26 @@ async def put_mandates(
 async def put_parameter(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: PutParameter
 ) -> Decided:
-    """Put a parameter's value in force."""
+    """Put a parameter's value in force; a whole number may come as text, as it is read."""
     document = {"name": command.name, "value": command.value, "source": command.source,
                 "valid_from": command.valid_from.isoformat()}  # fmt: skip
+    problem = _value_problem(moment, document)
+    if problem is not None and isinstance(command.value, str) and command.value.isdecimal():
+        document["value"] = int(command.value)
+        problem = _value_problem(moment, document)
+    if problem is not None:
+        known = command.name in moment.lender.parameters.by_name
+        where = "body.value" if known else "body.name"
+        raise InvalidField(problem.what, where=where, fix=problem.fix) from problem
+    return await put_setting(transaction, "parameter", command.name, command.valid_from, document)
+
+
+def _value_problem(moment: Moment, document: Mapping[str, Any]) -> UsanceError | None:
     try:
         with_values(moment.lender.parameters, [document])
     except UsanceError as error:
-        raise InvalidField(error.what, where="body.value", fix=error.fix) from error
-    return await put_setting(transaction, "parameter", command.name, command.valid_from, document)
+        return error
+    return None
 
 
 async def put_flow(
@@ -167,20 +184,44 @@ async def put_model(
 async def state_group_fact(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: StateGroupFact
 ) -> Decided:
-    """Keep a group fact for the next close."""
+    """Keep a group fact for the next close; one that no close could read is refused."""
+    kind = _group_fact_kind(command.kind)
     number = await transaction.fetchval("select usance.next_ids('group_fact', 1)")
-    changes = WriteSet()
-    changes.add("group_facts", **group_fact_row(
-        number, moment, entity=command.entity, kind=command.kind,
-        effective_on=command.effective_on, currency=int(parse(Currency, command.currency)),
+    row = group_fact_row(
+        number, moment, entity=command.entity, kind=int(kind),
+        effective_on=command.effective_on, currency=_currency(command.currency),
         amount_minor=command.amount_minor, party=command.party, quantity=command.quantity,
         detail=command.detail or {},
-    ))  # fmt: skip
-    answer = {"fact": number, "entity": command.entity, "kind": command.kind,
+    )  # fmt: skip
+    problems: list[UsanceError] = []
+    fact_of_row(row, problems)
+    if problems:
+        raise InvalidField(problems[0].what, where="body.detail", fix=problems[0].fix)
+    changes = WriteSet()
+    changes.add("group_facts", **row)
+    answer = {"fact": number, "entity": command.entity, "kind": kind.label,
               "effective_on": command.effective_on.isoformat(),
               "amount_minor": command.amount_minor,
               "booked_at": moment_text(moment.at)}  # fmt: skip
     return Decided(answer, f"group_fact/{number}", 0, changes, as_platform=True)
+
+
+def _group_fact_kind(given: str | int) -> GroupFactKind:
+    try:
+        if isinstance(given, str):
+            return parse(GroupFactKind, given, where="body.kind")
+        return GroupFactKind(given)
+    except (ValueError, UsanceError) as error:
+        near = get_close_matches(str(given), [each.label for each in GroupFactKind], n=1)
+        fix = f"Did you mean {near[0]!r}?" if near else "Give a kind, like cost_incurred"
+        raise InvalidField(f"{given!r} is no kind of fact", where="body.kind", fix=fix) from error
+
+
+def _currency(given: str) -> int:
+    try:
+        return int(parse(Currency, given, where="body.currency"))
+    except UsanceError as error:
+        raise InvalidField(error.what, where="body.currency", fix=error.fix) from error
 
 
 def group_fact_row(

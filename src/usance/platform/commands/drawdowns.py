@@ -30,6 +30,13 @@ from usance.platform.commands.command import (
     only,
 )
 from usance.platform.commands.drawdown_reads import DrawdownReads, read_drawdowns
+from usance.platform.commands.drawdown_terms import (
+    check_asked,
+    named_account,
+    named_quote,
+    payout_account,
+    quote_in_force,
+)
 from usance.platform.commands.placement import (
     Placement,
     candidates,
@@ -47,14 +54,8 @@ from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
 from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Line
-from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import (
-    AccountNeeded,
-    AccountWaits,
     PersonNeeded,
-    QuoteExpired,
-    QuoteMismatch,
-    QuoteNeeded,
     WrongState,
 )
 from usance.platform.security.sealed_values import inputs_of, new_key
@@ -65,6 +66,8 @@ from usance.platform.user_record import UserRecord, load_user, not_found, owner_
 if TYPE_CHECKING:
     import asyncpg
 
+MAX_JUDGED_MINOR = 10**10
+"""The largest amount that flows look at; no line is as large, so more is judged like it."""
 EVENTS = {"active": "loan.disbursed", "declined": "drawdown.declined",
           "no_source": "drawdown.unfunded", "payout_failed": "drawdown.payout_failed"}  # fmt: skip
 
@@ -142,14 +145,16 @@ def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
     """Decide one drawdown on what was read."""
     read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
-    check_amount(command.amount_minor)
+    check_asked(command.amount_minor)
     check_inputs(moment, command.inputs)
     user = reads.user(command.user)
+    found = named_quote(reads, command)
+    named = named_account(reads, command, user)
     if user.row["is_erased"]:
         raise WrongState("the user was erased", where=command.user, fix="Register them again")
     product.check_months(command.months)
-    quoted = _quoted(moment, reads, command)
-    account = _account(moment, reads, command, user)
+    quoted = quote_in_force(moment, reads, command, found)
+    account = payout_account(moment, user, named)
     _check_person(moment, user)
     line = line_among(moment, user, reads.lines[user.user_id], int(product.product))
     inputs = drawdown_inputs(moment, reads, user, line, command)
@@ -164,6 +169,7 @@ def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
     key = _key(moment, user, placement.changes)
     record(placement.changes, decision, decision.answer.outcome, key)
     if decision.answer.approved:
+        check_amount(command.amount_minor)
         grade = reads.grades.get((user.user_id, line.line_id), decision.row()["grade"])
         _ask(moment, placement, grade)
     else:
@@ -230,56 +236,6 @@ def _ended(begun: _Begun) -> Decided:
     )  # fmt: skip
 
 
-def _quoted(moment: Moment, reads: DrawdownReads, command: Draw) -> Mapping[str, Any] | None:
-    """The quote that a drawdown is bound to, if there is one; live there has to be."""
-    if command.quote is None:
-        if not moment.lender.is_sandbox:
-            raise QuoteNeeded("there is no quote", where="body.quote", fix="Quote and agree first")
-        return None
-    number = read_id(command.quote, "qu", "quote")
-    row = reads.quotes.get(number)
-    if row is None:
-        raise not_found("qu", number)
-    if row["valid_until"] < moment.at:
-        raise QuoteExpired("the quote is over", where="body.quote", fix="Ask for a new one")
-    product = product_of(moment, command.product).product
-    wanted = (read_id(command.user, "us", "user"), int(product), command.amount_minor,
-              command.months)  # fmt: skip
-    if (row["user_id"], row["product"], row["amount_minor"], row["months"]) != wanted:
-        raise QuoteMismatch("the quote is for another loan", where="body.quote",
-                            fix="Draw what was quoted, or ask for a new quote")  # fmt: skip
-    if command.agreement is not None:
-        agreement = read_id(command.agreement, "ag", "agreement")
-        if agreement not in reads.agreements:
-            raise not_found("ag", agreement)
-        if reads.agreements[agreement] != number:
-            raise QuoteMismatch("the agreement is to another quote", where="body.agreement",
-                                fix="Give the agreement to this quote")  # fmt: skip
-    elif not moment.lender.is_sandbox:
-        raise QuoteNeeded("there is no agreement", where="body.agreement", fix="Agree first")
-    return row
-
-
-def _account(moment: Moment, reads: DrawdownReads, command: Draw, user: UserRecord) -> int:
-    """The account that is paid to: the one that is named, else the latest that can be used."""
-    if command.account is None:
-        if user.row["payout_account"] is None and not moment.lender.is_sandbox:
-            raise AccountNeeded("there is no account to pay to", where="body.account",
-                                fix="Add one in the person's name")  # fmt: skip
-        return int(user.row["payout_account"] or 0)
-    number = read_id(command.account, "ac", "account")
-    row = reads.accounts.get(number)
-    if row is None or row["user_id"] != user.user_id:
-        raise not_found("ac", number)
-    if not row["is_verified"]:
-        raise AccountNeeded("the account is not in the person's name", where="body.account",
-                            fix="Give one whose holder is the person")  # fmt: skip
-    if row["usable_from"] > moment.at:
-        raise AccountWaits(f"it is paid to from {moment_text(row['usable_from'])} on",
-                           where="body.account", fix="Wait, or give the one before")  # fmt: skip
-    return number
-
-
 def _check_person(moment: Moment, user: UserRecord) -> None:
     """Refuse, in live, a user whose person is not known, or who has not consented."""
     if moment.lender.is_sandbox:
@@ -306,7 +262,8 @@ def drawdown_inputs(
     own = known_inputs(moment, user, reads.loans[user.user_id], user.row["consent"],
                        parse_json(user.row["elsewhere"] or "{}"))  # fmt: skip
     own |= {
-        "drawdown_minor": command.amount_minor, "line_available_minor": line.available_minor,
+        "drawdown_minor": min(command.amount_minor, MAX_JUDGED_MINOR),
+        "line_available_minor": line.available_minor,
         "line_age_days": (moment.business_date - line.effective_on).days,
     }  # fmt: skip
     for name in ("list_hit", "device_users_30d"):

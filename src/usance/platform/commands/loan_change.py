@@ -70,6 +70,11 @@ def book_facts(
     freed = before.principal_outstanding - after.principal_outstanding
     free(moment, loan.first["source"], freed, changes)
     note_settled(moment, loan.loan_id, before.status, after.status, changes)
+    if before.days_past_due == 0 and after.days_past_due > 1:  # the first day is the evening's
+        changes.events.append(overdue(loan.loan_id, after.days_past_due, after.past_due.total))
+    for each in loan.added:
+        if each.kind is FactKind.COMPENSATED:
+            changes.events.append(_compensated(loan.loan_id, each))
 
 
 def book_first(
@@ -116,6 +121,20 @@ def note_settled(moment: Moment, loan_id: int, before: int, after: int, changes:
     shown = print_id("ln", loan_id)
     told = json.dumps({"loan": shown, "settled_on": moment.business_date.isoformat()})
     changes.events.append(Event("loan.settled", shown, owner_of(loan_id), told))
+
+
+def overdue(loan_id: int, days: int, past_due_minor: int) -> Event:
+    """The event that a loan is past due which was not the day before."""
+    shown = print_id("ln", loan_id)
+    told = {"loan": shown, "days_past_due": days, "past_due_minor": past_due_minor}
+    return Event("loan.overdue", shown, owner_of(loan_id), json.dumps(told))
+
+
+def _compensated(loan_id: int, claim: Fact) -> Event:
+    shown = print_id("ln", loan_id)
+    told = {"loan": shown, "amount_minor": claim.amount_minor,
+            "effective_on": claim.effective_on.isoformat()}  # fmt: skip
+    return Event("loan.compensated", shown, owner_of(loan_id), json.dumps(told))
 
 
 def cannot_take(error: UsanceError) -> TermsRefused:
@@ -166,9 +185,13 @@ PLATFORM_REF = 1 << 55
 often: a record of a user is below 2^53."""
 
 
-def answer_of(loan: LoanRecord, added: Fact, moment: Moment) -> dict[str, Any]:
-    """The fact and the loan after it."""
+def answer_of(
+    loan: LoanRecord, added: Fact, moment: Moment, reference: str | None = None
+) -> dict[str, Any]:
+    """The fact, with its provider's reference, and the loan after it."""
     from usance.platform.reads.loans import fact_answer, loan_answer
+    from usance.platform.reads.shapes import moment_text
 
     after = loan_answer(loan, moment.lender, moment.business_date)
-    return {"fact": fact_answer(loan.loan_id, added, moment.lender), "loan": after}
+    after["known_at"] = moment_text(moment.at)
+    return {"fact": fact_answer(loan.loan_id, added, moment.lender, reference), "loan": after}

@@ -14,7 +14,7 @@ from usance.loan.stored_rows import CHANGES
 from usance.loan.terms import Change, Terms
 from usance.platform.commands.command import CREATED, DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.loan_change import answer_of, book_facts, check_day, fact, own_ref
-from usance.platform.commands.payments import provider_of, reference_of
+from usance.platform.commands.payments import check_reference, provider_of, reference_of
 from usance.platform.errors import InvalidField
 from usance.platform.loan_record import LoanRecord, load_loan
 from usance.platform.principals import Principal
@@ -126,33 +126,52 @@ async def _open(
 
 def _close(
     moment: Moment, user: UserRecord, loan: LoanRecord, added: Fact, name: str,
-    changes: WriteSet | None = None,
+    changes: WriteSet | None = None, *, told_as: str | None = None,
 ) -> Decided:  # fmt: skip
-    """Add one fact, and answer with it and the loan after."""
+    """Add one fact, as its provider told it, and answer with it and the loan after."""
     known = loan.find(added.ref)
     if known is not None:
-        return _repeated(moment, loan, known, added)
+        return _repeated(moment, loan, known, added, told_as)
     changes = changes or WriteSet()
+    if told_as is not None:
+        changes.put("fact_references", loan_id=loan.loan_id, ref=added.ref,
+                    user_id=loan.user_id, reference=told_as)  # fmt: skip
     loan.added.append(added)
     book_facts(moment, user, loan, changes, name)
     changes.user_changes.append(user.change())
     subject = print_id("ln", loan.loan_id)
-    return Decided(answer_of(loan, added, moment), subject, loan.user_id, changes, status=CREATED,
-                   as_platform=True)  # fmt: skip
+    return Decided(answer_of(loan, added, moment, told_as), subject, loan.user_id, changes,
+                   status=CREATED, as_platform=True)  # fmt: skip
 
 
-def _repeated(moment: Moment, loan: LoanRecord, known: Fact, added: Fact) -> Decided:
+def _repeated(
+    moment: Moment, loan: LoanRecord, known: Fact, added: Fact, told_as: str | None
+) -> Decided:
     if known._replace(booked_at=added.booked_at) != added:
         raise ReferenceUsed("this reference was told with other content", where="body.ref",
                             fix="Tell what was told, or give another reference")  # fmt: skip
-    answer = answer_of(loan, known, moment)
+    answer = answer_of(loan, known, moment, told_as)
     return Decided(answer, print_id("ln", loan.loan_id), loan.user_id, is_new=False, status=DONE,
                    as_platform=True)  # fmt: skip
 
 
-def _check_amount(amount_minor: int, most: int, what: str) -> None:
+def _number(
+    moment: Moment, principal: Principal, command: Refund | ChargeBack | Recover, what: str
+) -> tuple[int, int]:
+    """The provider of money that moves and the number of its fact, once the form is right."""
+    _check_form(command.amount_minor)
+    check_reference(command.ref)
+    provider = provider_of(moment, principal, command.provider)
+    return provider, reference_of(moment, provider, f"{what}/{command.ref}")
+
+
+def _check_form(amount_minor: int) -> None:
     if not 1 <= amount_minor <= MAX_MINOR:
         raise InvalidField("is no amount", where="body.amount_minor", fix=f"Give 1 to {MAX_MINOR}")
+
+
+def _check_amount(amount_minor: int, most: int, what: str) -> None:
+    _check_form(amount_minor)
     if amount_minor > most:
         raise AmountBeyond(f"there are {most} to {what}", where="body.amount_minor",
                            fix=f"Give at most {most}")  # fmt: skip
@@ -162,35 +181,34 @@ async def refund(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: Refund
 ) -> Decided:
     """Pay back what the borrower has paid too much."""
-    provider = provider_of(moment, principal, command.provider)
-    ref = reference_of(moment, provider, f"refund/{command.ref}")
+    provider, ref = _number(moment, principal, command, "refund")
     user, loan = await _open(transaction, moment, command.loan, command.effective_on)
     added = fact(moment, FactKind.REFUNDED, command.effective_on, command.amount_minor, ref,
                  provider)  # fmt: skip
     if loan.find(ref) is None:
         _check_amount(command.amount_minor, loan.at(moment.business_date).view().overpaid, "refund")
-    return _close(moment, user, loan, added, "payment.refund")
+    return _close(moment, user, loan, added, "payment.refund", told_as=command.ref)
 
 
 async def charge_back(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: ChargeBack
 ) -> Decided:
     """Take back a payment that the payer's bank has recalled."""
-    provider = provider_of(moment, principal, command.provider)
-    ref = reference_of(moment, provider, f"chargeback/{command.ref}")
+    provider, ref = _number(moment, principal, command, "chargeback")
     user, loan = await _open(transaction, moment, command.loan, command.effective_on)
     added = fact(moment, FactKind.CHARGED_BACK, command.effective_on, command.amount_minor, ref,
                  provider)  # fmt: skip
     if loan.find(ref) is None:
         view = loan.at(moment.business_date).view()
         _check_amount(command.amount_minor, view.paid.total + view.overpaid, "take back")
-    return _close(moment, user, loan, added, "payment.charge_back")
+    return _close(moment, user, loan, added, "payment.charge_back", told_as=command.ref)
 
 
 async def charge_fee(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: ChargeFee
 ) -> Decided:
     """Charge a fee."""
+    _check_form(command.amount_minor)
     day = command.effective_on or moment.business_date
     try:
         code = parse(Fee, command.fee, where="body.fee")
@@ -209,6 +227,7 @@ async def waive(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Waive
 ) -> Decided:
     """Waive a part of what is owed under a component."""
+    _check_form(command.amount_minor)
     day = command.effective_on or moment.business_date
     try:
         component = parse(Component, command.component, where="body.component")
@@ -302,8 +321,7 @@ async def recover(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: Recover
 ) -> Decided:
     """Book money received on a loan in recovery, up to what is owed."""
-    provider = provider_of(moment, principal, command.provider)
-    ref = reference_of(moment, provider, f"recovery/{command.ref}")
+    provider, ref = _number(moment, principal, command, "recovery")
     user, loan = await _open(transaction, moment, command.loan, command.effective_on)
     view = loan.at(moment.business_date).view()
     if not (view.charged_off or view.compensated):
@@ -313,4 +331,4 @@ async def recover(
         _check_amount(command.amount_minor, view.settlement, "recover")
     added = fact(moment, FactKind.RECOVERED, command.effective_on, command.amount_minor, ref,
                  provider)  # fmt: skip
-    return _close(moment, user, loan, added, "loan.recover")
+    return _close(moment, user, loan, added, "loan.recover", told_as=command.ref)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,21 +39,28 @@ from usance.platform.commands.loan_change import (
     note_settled,
     poster,
 )
-from usance.platform.commands.payments import BookPayment, check_money, provider_of, reference_of
-from usance.platform.errors import MissingField, StaleRead
+from usance.platform.commands.payments import (
+    RECOVERY,
+    BookPayment,
+    check_booked,
+    check_payment,
+    content_of,
+    provider_of,
+    reference_of,
+)
+from usance.platform.errors import StaleRead
 from usance.platform.ledger.fact_postings import Books, post
 from usance.platform.loan_fold import PackedLoan, Receipts, receive
 from usance.platform.loan_record import LoanRecord, load_loans, open_loans
 from usance.platform.principals import Principal
 from usance.platform.reads.payments import payment_answer
-from usance.platform.refusals import DateInFuture, ReferenceUsed
+from usance.platform.refusals import ReferenceUsed
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, not_found, owner_of, read_id, user_of
 
 if TYPE_CHECKING:
     import asyncpg
 
-RECOVERY = (FactKind.COMPENSATED, FactKind.CHARGED_OFF)
 _READ = (
     "select g.user_id, p.payment_id as known, u.registered_on, u.channel, u.region, u.kind, "
     "u.client_ref, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
@@ -143,11 +149,8 @@ def _told(asked: CommandCall) -> Booking | UsanceError:
     moment, command = asked.moment, asked.command
     try:
         provider = provider_of(moment, asked.principal, command.provider)
-        if (command.loan is None) == (command.user is None):
-            raise MissingField("a payment is for a loan or for a user", where="body.loan",
-                               fix="Give one of loan and user")  # fmt: skip
+        check_payment(command)
         ref = reference_of(moment, provider, command.ref)
-        check_money(moment, command.amount_minor, command.currency)
         if command.loan is None:
             user_id = read_id(command.user, "us", "user")
             return Booking(moment, command, provider, ref, user_id, left=command.amount_minor)
@@ -169,8 +172,10 @@ def _read(booking: Booking, row: dict[str, Any]) -> Booking | UsanceError:
     if row["is_told"]:
         return ReferenceUsed("another fact of the loan has this reference", where="body.ref",
                              fix="Tell what was told, or give another reference")  # fmt: skip
-    if booking.command.effective_on > booking.moment.business_date:
-        return DateInFuture("is in the future", where="body.effective_on", fix="Give what has been")
+    try:
+        check_booked(booking.moment, booking.command)
+    except UsanceError as error:
+        return error
     if booking.loan_id:
         booking.packed = PackedLoan(*(row[name] for name in _STATE))
     booking.user = user_of(row)
@@ -190,12 +195,6 @@ async def _known(transaction: asyncpg.Connection, booking: Booking, payment_id: 
     answer = payment_answer(booking.moment.lender, dict(row), is_reversed=row["gone"])
     return Decided(answer, print_id("pm", payment_id), row["user_id"], is_new=False, status=DONE,
                    as_platform=True)  # fmt: skip
-
-
-def content_of(command: BookPayment) -> bytes:
-    """A hash of what a payment says, whoever tells it."""
-    told = {**asdict(command), "provider": None}
-    return sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
 
 
 def _step(bookings: Sequence[Booking]) -> None:

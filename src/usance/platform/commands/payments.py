@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from datetime import date
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import FactKind
@@ -16,7 +18,7 @@ from usance.platform.errors import InvalidField, MissingField
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.payments import payment_answer
-from usance.platform.refusals import AlreadyReversed, CurrencyMismatch
+from usance.platform.refusals import AlreadyReversed, CurrencyMismatch, DateInFuture
 from usance.platform.security.sealed_values import REVERSAL, keep_words
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_PAYMENT_MINOR = 2**50
+MAX_REFERENCE = 255
 RECOVERY = (FactKind.COMPENSATED, FactKind.CHARGED_OFF)
 
 
@@ -74,20 +77,51 @@ def provider_of(moment: Moment, principal: Principal, name: str | None) -> int:
     return number
 
 
+def content_of(command: BookPayment) -> bytes:
+    """A hash of what a payment says, whoever tells it."""
+    told = {**asdict(command), "provider": None}
+    return sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
+
+
+def check_reference(reference: str) -> None:
+    """Refuse what is no reference of a provider."""
+    if not 1 <= len(reference) <= MAX_REFERENCE:
+        raise InvalidField("has no fit length", where="body.ref",
+                           fix=f"Give 1 to {MAX_REFERENCE} characters")  # fmt: skip
+
+
 def reference_of(moment: Moment, provider: int, reference: str) -> int:
     """The number of a fact from its provider and reference, so that no two providers' meet."""
-    if not 1 <= len(reference) <= 255:
-        raise InvalidField("has no fit length", where="body.ref", fix="Give 1 to 255 characters")
     if provider in moment.lender.globally_numbered:  # its digits, behind the loan they count for
         return fact_ref(reference.rpartition("/")[2])
     return fact_ref(f"{moment.lender.party_name('provider', provider)}/{reference}")
 
 
-def check_money(moment: Moment, amount_minor: int, currency: str) -> None:
-    """Refuse what is no amount, or is in another currency."""
+def check_payment(command: BookPayment) -> None:
+    """Refuse money for nobody or for two, and what is no reference or no amount."""
+    if (command.loan is None) == (command.user is None):
+        raise MissingField("a payment is for a loan or for a user", where="body.loan",
+                           fix="Give one of loan and user")  # fmt: skip
+    check_form(command.ref, command.amount_minor)
+
+
+def check_form(reference: str, amount_minor: int) -> None:
+    """Refuse what is no reference or no amount, whatever it is about."""
+    check_reference(reference)
     if not 1 <= amount_minor <= MAX_PAYMENT_MINOR:
         raise InvalidField("is no amount that can be paid", where="body.amount_minor",
                            fix=f"Give 1 to {MAX_PAYMENT_MINOR}")  # fmt: skip
+
+
+def check_booked(moment: Moment, command: BookPayment) -> None:
+    """Refuse money of another currency, or of a day that has not been."""
+    check_currency(moment, command.currency)
+    if command.effective_on > moment.business_date:
+        raise DateInFuture("is in the future", where="body.effective_on", fix="Give what has been")
+
+
+def check_currency(moment: Moment, currency: str) -> None:
+    """Refuse an amount in another currency than the lender's."""
     if currency != moment.lender.currency.name:
         raise CurrencyMismatch(f"loans are in {moment.lender.currency.name}", where="body.currency",
                                fix=f"Give {moment.lender.currency.name}")  # fmt: skip

@@ -21,7 +21,7 @@ from usance.platform.commands.command import DONE, Decided, Moment, act_as_platf
 from usance.platform.commands.loan_change import book_facts, own_ref
 from usance.platform.commands.loan_events import terms_row
 from usance.platform.commands.payment_booking import allocated
-from usance.platform.commands.payments import provider_of, reference_of
+from usance.platform.commands.payments import check_reference, provider_of, reference_of
 from usance.platform.errors import Forbidden, InvalidField, MissingField
 from usance.platform.loan_record import LoanRecord, load_loan, open_loans
 from usance.platform.principals import Principal, PrincipalKind
@@ -259,6 +259,7 @@ def _payment(principal: Principal, moment: Moment, command: AnswerPlan, paid: Fa
     if not command.ref:
         raise MissingField("ref is missing", where="body.ref", fix="Give the payment's reference")
     provider = provider_of(moment, principal, command.provider)
+    check_reference(command.ref)
     ref = reference_of(moment, provider, command.ref)
     return paid._replace(ref=ref, arg=provider, booked_at=moment.at)
 

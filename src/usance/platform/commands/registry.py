@@ -19,7 +19,9 @@ from usance.platform.commands import (
     desks,
     drafts,
     drawdowns,
+    jobs,
     loan_events,
+    loan_quotes,
     money_files,
     offers,
     orders,
@@ -50,6 +52,7 @@ BORROWER = ("channel", "borrower")
 HELP = ("channel", "operations", "borrower")
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
 REVIEW, APPROVE, REVEAL, JOBS = ("review",), ("approve",), ("reveal",), ("jobs",)
+READERS = ("channel", "operations", "finance")
 DESKS, COLLECTORS = ("operations", "finance"), ("operations", "agency")
 ANYONE = ("channel", "institution", "provider", "operations", "finance", "control")
 TWO = 2
@@ -132,6 +135,10 @@ _TABLE = (
     Spec("loan.charge_off", "loan.charged_off", OPERATIONS, loan_events.ChargeOff,
          loan_events.charge_off, TWO),
     Spec("loan.recover", "loan.recovered", MONEY, loan_events.Recover, loan_events.recover),
+    Spec("settlement_quote.make", "settlement_quote.made", READERS, loan_quotes.QuoteSettlement,
+         loan_quotes.quote_settlement),
+    Spec("withdrawal_quote.make", "withdrawal_quote.made", ("channel", "operations"),
+         loan_quotes.QuoteWithdrawal, loan_quotes.quote_withdrawal),
     Spec("loan.serve", "loan.served", JOBS, servicing.ServeLoan, servicing.serve),
     Spec("cases.serve", "cases.served", JOBS, cases.ServeCases, cases.serve),
     Spec("case.next", "case.taken", COLLECTORS, contacts.TakeNextCase, contacts.take_next),
@@ -184,6 +191,8 @@ _TABLE = (
     Spec("period.move", "period.moved", FINANCE, periods.MovePeriod, periods.move_period, TWO),
     Spec("mandate.put", "mandate.in_force", ("institution", "control"), control.PutMandates,
          control.put_mandates, TWO),
+    Spec("mandate.try", "mandate.tried", ("institution", "control"), loan_quotes.TryMandates,
+         loan_quotes.try_mandates),
     Spec("parameter.put", "parameter.in_force", CONTROL, control.PutParameter,
          control.put_parameter, TWO),
     Spec("flow.put", "flow.in_force", CONTROL, control.PutFlow, control.put_flow, TWO),
@@ -209,6 +218,7 @@ _TABLE = (
     Spec("webhook.end", "webhook.ended", ANYONE, webhooks.EndWebhook, webhooks.end_webhook),
     Spec("delivery.resend", "delivery.resent", ANYONE, webhooks.ResendDelivery,
          webhooks.resend_delivery),
+    Spec("job.cancel", "job.cancelled", CONTROL, jobs.CancelJob, jobs.cancel_job),
     Spec("clock.advance", "clock.advanced", CONTROL, clock.AdvanceClock, clock.advance),
 )  # fmt: skip
 _BY_NAME = {spec.name: spec for spec in _TABLE}
@@ -218,3 +228,11 @@ COMMANDS = {
                              control.approve_with(_BY_NAME)),
 }  # fmt: skip
 """Every command that the platform knows."""
+EVENTS = frozenset(spec.event for spec in COMMANDS.values()) | {
+    "approval.proposed", "mandate.proposed", "break.explained", "claim.unwarranted",
+    "deposit.called", "deposit.met", "drawdown.declined", "drawdown.payout_failed",
+    "drawdown.unfunded", "loan.compensated", "loan.disbursed", "loan.overdue", "loan.rescinded",
+    "loan.settled", "offer.made", "plan.accepted", "plan.declined", "screening.hit",
+    "settlement.disputed",
+}  # fmt: skip
+"""Every name that an event may have: those of commands, and of what they find on the way."""

@@ -14,7 +14,8 @@ from usance.platform.commands.loan_change import book_facts, check_day
 from usance.platform.commands.payment_booking import allocated, book, pay
 from usance.platform.commands.payments import (
     BookPayment,
-    check_money,
+    check_currency,
+    check_form,
     provider_of,
     reference_of,
 )
@@ -72,8 +73,8 @@ async def receive(
     Sent to a virtual account, it is a payment of whoever the account is for.
     """
     provider = provider_of(moment, principal, command.provider)
-    reference_of(moment, provider, command.ref)
-    check_money(moment, command.amount_minor, command.currency)
+    check_form(command.ref, command.amount_minor)
+    check_currency(moment, command.currency)
     if command.effective_on > moment.business_date:
         raise DateInFuture("is in the future", where="body.effective_on", fix="Give what has been")
     await act_as_platform(transaction)

@@ -123,6 +123,12 @@ async def do(work: Work) -> Outcome:
         raise
 
 
+async def answered_before(work: Work) -> Outcome | None:
+    """The outcome that the key of a command has already, before anything is done for it."""
+    async with work.database.transaction(work.who) as transaction:
+        return await _stored(transaction, work, work.content)
+
+
 async def _until_settled(work: Work) -> Outcome:
     """Decide again whenever what was decided on has moved; full limits are left out from then."""
     full: set[str] = set()

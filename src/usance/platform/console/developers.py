@@ -116,7 +116,7 @@ async def hooks(visit: Visit) -> Response:
              if each["state"] == "active" else []}
             for each in await webhooks(read.transaction)
         ]  # fmt: skip
-        sent = await deliveries(read.transaction, wanted, 0, 1_000)
+        sent = await deliveries(read.transaction, wanted, (0, 0), 1_000)
     return visit.page("developers", "webhooks", visit.texts["webhooks"], rows=rows,
                       sent=sent[::-1][:ROWS], tabs=_parts(visit), key=secrets.token_urlsafe(12),
                       may_resend=visit.may("delivery.resend"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 OVERLAP = timedelta(hours=24)
 """Time that the former secret signs beside the new one."""
 MAX_NAMES = 50
-_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,7 @@ async def add_webhook(
 ) -> Decided:
     """Add a webhook of the caller; its secret is told once."""
     check_url(command.url, allow_private=moment.lender.is_sandbox)
-    is_fit = len(command.names) <= MAX_NAMES and all(
-        _NAME.fullmatch(str(name)) for name in command.names
-    )
-    if not is_fit:
-        raise InvalidField("are no names of events", where="body.names",
-                           fix=f"Give at most {MAX_NAMES}, like payment.booked")  # fmt: skip
+    _check_names(command.names)
     number = await transaction.fetchval("select usance.next_ids('webhook', 1)")
     secret = new_secret()
     await transaction.execute(
@@ -75,6 +69,19 @@ async def add_webhook(
     answer = {"webhook": print_id("wh", number), "url": command.url, "names": list(command.names),
               "state": "active"}  # fmt: skip
     return Decided(answer, print_id("wh", number), once={"secret": secret})
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse names that no event has: nothing would ever come."""
+    from usance.platform.commands.registry import EVENTS
+
+    if len(names) > MAX_NAMES:
+        raise InvalidField("are too many", where="body.names", fix=f"Give at most {MAX_NAMES}")
+    for number, name in enumerate(names):
+        if name not in EVENTS:
+            near = get_close_matches(name, EVENTS, n=1)
+            fix = f"Did you mean {near[0]!r}?" if near else "Give names like payment.booked"
+            raise InvalidField(f"{name[:40]!r} is no event", where=f"body.names[{number}]", fix=fix)
 
 
 async def rotate_webhook(
@@ -124,13 +131,14 @@ async def webhooks(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
 
 
 async def deliveries(
-    transaction: asyncpg.Connection, webhook: str | None, after: int, limit: int
+    transaction: asyncpg.Connection, webhook: str | None, after: tuple[int, int], limit: int
 ) -> list[dict[str, Any]]:
-    """Deliveries in the order of their events."""
+    """Deliveries in the order of their events and webhooks, after an event's to a webhook."""
     number = None if webhook is None else read_id(webhook, "wh", "webhook")
     rows = await transaction.fetch(
         "select * from usance.deliveries where ($1::bigint is null or webhook_id = $1) "
-        "and event_id > $2 order by event_id, webhook_id limit $3", number, after, limit,
+        "and (event_id, webhook_id) > ($2, $3) order by event_id, webhook_id limit $4",
+        number, *after, limit,
     )  # fmt: skip
     return [
         {"delivery": f"{print_id('wh', row['webhook_id'])}.{print_id('ev', row['event_id'])}",

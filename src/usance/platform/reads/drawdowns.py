@@ -23,14 +23,25 @@ def drawdown_answer(lender: Lender, row: Mapping[str, Any]) -> dict[str, Any]:
         "product": Product(row["product"]).label, "amount_minor": row["amount_minor"],
         "currency": Currency(row["currency"]).name, "months": row["months"],
         "state": row["state"], "decision": print_id("de", row["decision_id"]),
-        "reasons": [{"code": each["code"], "text": each["text"]}
-                    for each in lender.decider.flow.reasons.with_texts(row["reasons"])],
+        "reasons": reasons_of(lender, row),
         "requested_at": moment_text(row["requested_at"]),
         "quote": print_id("qu", row["quote_id"]) if row["quote_id"] else None,
         "agreement": print_id("ag", row["agreement_id"]) if row["agreement_id"] else None,
         "source": lender.source_name(row["source"]) or None,
         "disbursed_on": day_text(row["disbursed_on"]),
     }  # fmt: skip
+
+
+NO_SOURCE = {"code": "no_source", "text": "No funder takes this loan at present."}
+"""The reason of a drawdown that was approved and found no money."""
+
+
+def reasons_of(lender: Lender, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Reasons of a drawdown that was not granted, in the borrower's words."""
+    if row["state"] == "no_source":
+        return [NO_SOURCE]
+    found = lender.decider.flow.reasons.with_texts(row["reasons"])
+    return [{"code": each["code"], "text": each["text"]} for each in found]
 
 
 async def drawdown(transaction: asyncpg.Connection, lender: Lender, loan_id: int) -> dict[str, Any]:

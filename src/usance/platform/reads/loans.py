@@ -10,6 +10,7 @@ from usance.base.ids import print_id
 from usance.loan.facts import END_OF_TIME, Fact
 from usance.loan.loan import schedule
 from usance.loan.views import LoanView
+from usance.loan.waivers import waived_by_instalment
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord
 from usance.platform.reads.shapes import amounts, day_text, moment_text
@@ -59,11 +60,13 @@ def schedule_answer(
     loan: LoanRecord, as_of: date, known_at: datetime = END_OF_TIME
 ) -> list[dict[str, Any]]:
     """Every instalment with what is due, paid, waived and outstanding."""
+    rows = loan.at(as_of, known_at).rows()
+    parts = waived_by_instalment(loan.terms, loan.all_facts, as_of, known_at)
     return [
         {"no": row.number, "due_on": row.due_on.isoformat(), "due": amounts(row.due),
-         "paid": amounts(row.paid), "waived": amounts((0, 0, 0, 0, 0)),
-         "outstanding": amounts(row.outstanding)}
-        for row in loan.at(as_of, known_at).rows()
+         "paid": amounts(tuple(a - b for a, b in zip(row.paid, waived, strict=True))),
+         "waived": amounts(waived), "outstanding": amounts(row.outstanding)}
+        for row, waived in zip(rows, parts, strict=True)
     ]  # fmt: skip
 
 

@@ -110,7 +110,9 @@ class Reading:
         day, known = self._times(found, as_of, known_at)
         rows = await self.transaction.fetch(
             "select f->>'ref' as ref, p.reference from usance.payments p, "
-            "jsonb_array_elements(p.facts) f where p.user_id = $1", found.user_id,
+            "jsonb_array_elements(p.facts) f where p.user_id = $1 union all "
+            "select ref::text, reference from usance.fact_references where loan_id = $2",
+            found.user_id, found.loan_id,
         )  # fmt: skip
         named = {int(row["ref"]): row["reference"] for row in rows}
         return [
@@ -121,9 +123,10 @@ class Reading:
 
     async def statement(self, loan: str, as_of: date | None = None) -> dict[str, Any]:
         """A loan with its instalments and facts, as one document."""
+        known = moment_text(self.moment.at)
         return {
-            "loan": await self.loan(loan, as_of), "schedule": await self.schedule(loan, as_of),
-            "facts": await self.facts(loan, as_of),
+            "loan": {**await self.loan(loan, as_of), "known_at": known},
+            "schedule": await self.schedule(loan, as_of), "facts": await self.facts(loan, as_of),
         }  # fmt: skip
 
     async def settlement_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:

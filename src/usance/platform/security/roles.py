@@ -10,7 +10,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,6 +30,8 @@ class Roles:
     """Commands of partners and jobs, which no operator does."""
     second_factor: frozenset[str] = frozenset()
     """Commands that take a one-time password in live."""
+    readers: Mapping[str, list[str]] = field(default_factory=dict)
+    """Roles that read what keys of a scope read, by scope."""
 
     @classmethod
     @cache
@@ -44,13 +46,14 @@ class Roles:
         document = parse_yaml(text)
         without_role = frozenset(document["partners_and_jobs"])
         second = frozenset(document.get("second_factor", ()))
-        roles = cls(document["roles"], document["screens"], without_role, second)
+        readers = document.get("reads", {})
+        roles = cls(document["roles"], document["screens"], without_role, second, readers)
         for name, role in roles.by_name.items():
             _check(name, role)
-        for screen, names in roles.screens.items():
+        for place, names in (*roles.screens.items(), *readers.items()):
             for name in names:
                 if name not in roles.by_name:
-                    raise unknown("role", name, roles.by_name, where=screen)
+                    raise unknown("role", name, roles.by_name, where=place)
         return roles
 
     def check(self, role: str) -> None:
@@ -66,6 +69,10 @@ class Roles:
         """The largest amount of a role for each command that has a limit."""
         limits: Mapping[str, int] = self.by_name[role].get("authority", {})
         return limits
+
+    def hidden(self, role: str) -> frozenset[str]:
+        """The scopes whose routes a role does not read."""
+        return frozenset(scope for scope, names in self.readers.items() if role not in names)
 
     def shows(self, role: str, screen: str) -> bool:
         """True for a screen that a role has."""

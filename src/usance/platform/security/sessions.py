@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.platform.errors import InvalidField, SignInFailed, UnknownPrincipal
@@ -74,9 +74,12 @@ async def let_sign_in(
 
 async def sign_in(
     connection: asyncpg.Connection, vault: Vault, email: str, password: str, *,
-    totp: str | None = None, address: str = "",
+    totp: str | None = None, address: str = "", keep: bool = True,
 ) -> OpenedSession:  # fmt: skip
-    """Open a session; whatever was wrong, the answer and its time are the same."""
+    """Open a session; whatever was wrong, the answer and its time are the same.
+
+    One that is not kept opens nothing, and counts as a try like all others.
+    """
     row = await connection.fetchrow(
         "select o.* from usance.operator_of($1) o", email.strip().lower()
     )
@@ -87,6 +90,8 @@ async def sign_in(
     step = _totp_step(vault, row, totp) if is_correct else None
     if not is_correct or (row["totp"] is not None and step is None):
         raise _failed()
+    if not keep:
+        return OpenedSession(0, "", datetime.now(UTC) + LASTS)
     token = SESSION_PREFIX + secrets.token_urlsafe(32)
     opened = await connection.fetchrow(
         "select * from usance.add_session($1, $2, $3, $4, $5)",
@@ -132,6 +137,7 @@ async def owner_of_session(connection: asyncpg.Connection, token: str) -> Operat
     principal = Principal(
         row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0, roles.commands(role),
         row["human"], roles.authority(role), roles.second_factor if needs_totp else frozenset(),
+        roles.hidden(role),
     )  # fmt: skip
     return Operator(principal, row["session_id"], role, row["has_totp"])
 
