@@ -299,3 +299,24 @@ def test_a_fact_of_the_group_has_a_name_and_can_be_read_by_a_close(served: Serve
     for wrong in wrongs:
         error = error_of(served.post("/v1/group-facts", {**FACT, **wrong}, "finance"))
         assert (error["code"], error["type"]) == ("invalid_field", "invalid_request"), wrong
+
+
+def test_journals_and_statements_are_told_as_they_were_known(served: Served) -> None:
+    loan = drawn(served)["loan"]
+    path, own = "/v1/ledger/journals", {"loan": loan}
+    then = served.get(path, "finance", params=own).json()
+    day = today(served)
+    served.post("/v1/payments", paying(served, loan, 50_000), "provider")
+    now = served.get(path, "finance", params=own).json()
+    assert len(now["data"]) > len(then["data"]) > 0
+    again = served.get(path, "finance", params={**own, "known_at": then["known_at"]}).json()
+    assert again == {**then, "as_of": day}
+    before = (datetime.fromisoformat(day) - timedelta(days=1)).date().isoformat()
+    earlier = served.get(path, "finance", params={**own, "as_of": before}).json()
+    assert (earlier["data"], earlier["as_of"]) == ([], before)
+    known = {"known_at": then["known_at"]}
+    statement = served.get(f"/v1/loans/{loan}/statement", params=known).json()
+    assert [each["kind"] for each in statement["facts"]] == ["disbursed"]
+    assert statement["loan"]["known_at"] == then["known_at"]
+    refused(served.get(path, "finance", params={**own, "known_at": "2199-01-01T00:00:00Z"}),
+            422, "date_in_future")  # fmt: skip

@@ -43,7 +43,9 @@ async def agreement(call: Call) -> Response:
 async def statement(call: Call) -> Response:
     """A loan with its instalments and facts, as one document: JSON, or PDF if that is asked for."""
     async with call.platform.reading(call.principal) as read:
-        told = await read.statement(call.path["loan"], call.query.get("as_of"))
+        told = await read.statement(
+            call.path["loan"], call.query.get("as_of"), call.query.get("known_at")
+        )
         if call.query.get("format", "json") == "json":
             return call.respond(told)
         user_id = owner_of(read_id(call.path["loan"], "ln", "loan"))
@@ -88,7 +90,7 @@ group.add(
 group.add(
     "GET", "/loans/{loan}/statement", statement,
     Access(frozenset((*group.scopes, "institution")),
-           query={"as_of": HISTORY["as_of"], "format": one_of("json", "pdf"),
+           query={**HISTORY, "format": one_of("json", "pdf"),
                   "language": LANGUAGE}),
     {200: Statement}, "A loan with its instalments and facts, as one document.", also=(PDF,),
 )  # fmt: skip

@@ -47,9 +47,10 @@ async def journals(read: Reading, call: Call) -> Any:
     limit, given = call.query.get("limit", DEFAULT_PAGE), call.query
     after = read_id_cursor(given, "jr")
     rows = await read.journals(
-        given.get("loan"), given.get("period"), given.get("rule"), after, limit + 1
-    )
-    return cut(rows, limit, "journal")
+        given.get("loan"), given.get("period"), given.get("rule"), after, limit + 1,
+        given.get("as_of"), given.get("known_at"),
+    )  # fmt: skip
+    return {**cut(rows, limit, "journal"), **_history(read, call)}
 
 
 async def journal(read: Reading, call: Call) -> Any:
@@ -69,6 +70,7 @@ group.read("/ledger/balances", Page[Object], balances,
                   **PAGED})  # fmt: skip
 group.read("/ledger/trial-balance", TrialBalance, trial_balance, query=HISTORY)
 group.read("/ledger/journals", Page[Journal], journals,
-           query={"loan": an_id("ln"), "period": MONTH, "rule": NUMBER, **PAGED})  # fmt: skip
+           query={"loan": an_id("ln"), "period": MONTH, "rule": NUMBER, **HISTORY,
+                  **PAGED})  # fmt: skip
 group.read("/ledger/journals/{journal}", Journal, journal)
 group.command("/group-facts", "group_fact.state", {202: Approval})

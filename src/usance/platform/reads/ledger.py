@@ -28,14 +28,17 @@ def account_name(number: int) -> str:
 
 async def journals(
     transaction: asyncpg.Connection, *, loan_id: int | None = None, period: int | None = None,
-    rule: int | None = None, after: int = 0, limit: int = 50,
+    rule: int | None = None, after: int = 0, limit: int = 50, as_of: date | None = None,
+    known_at: datetime | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Journals by id, with all their lines."""
+    """Journals by id, with all their lines; of them those of a day, as known at a moment."""
     ids = await transaction.fetch(
-        "select distinct journal_id from usance.postings where journal_id > $1 "
+        "select distinct journal_id from usance.postings p where journal_id > $1 "
         "and ($2::bigint is null or loan_id = $2) and ($3::smallint is null or period = $3) "
-        "and ($4::smallint is null or rule = $4) order by journal_id limit $5",
-        after, loan_id, period, rule, limit,
+        "and ($4::smallint is null or rule = $4) and ($6::date is null or effective_on <= $6) "
+        "and ($7::timestamptz is null or exists (select from usance.journals j "
+        "where j.journal_id = p.journal_id and j.booked_at <= $7)) order by journal_id limit $5",
+        after, loan_id, period, rule, limit, as_of, known_at,
     )  # fmt: skip
     rows = await transaction.fetch(
         "select p.*, j.booked_at from usance.postings p join usance.journals j using (journal_id) "

@@ -121,12 +121,15 @@ class Reading:
             if each.effective_on <= day and each.booked_at <= known
         ]
 
-    async def statement(self, loan: str, as_of: date | None = None) -> dict[str, Any]:
+    async def statement(
+        self, loan: str, as_of: date | None = None, known_at: datetime | None = None
+    ) -> dict[str, Any]:
         """A loan with its instalments and facts, as one document."""
-        known = moment_text(self.moment.at)
+        given = loan, as_of, known_at
+        known = moment_text(known_at or self.moment.at)
         return {
-            "loan": {**await self.loan(loan, as_of), "known_at": known},
-            "schedule": await self.schedule(loan, as_of), "facts": await self.facts(loan, as_of),
+            "loan": {**await self.loan(*given), "known_at": known},
+            "schedule": await self.schedule(*given), "facts": await self.facts(*given),
         }  # fmt: skip
 
     async def settlement_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:
@@ -269,14 +272,22 @@ class Reading:
 
     async def journals(
         self, loan: str | None = None, period: str | None = None, rule: int | None = None,
-        after: int = 0, limit: int = 50,
+        after: int = 0, limit: int = 50, as_of: date | None = None,
+        known_at: datetime | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Journals with their lines."""
         number = read_id(loan, "ln", "loan") if loan else None
         month = date.fromisoformat(f"{period}-01") if period else None
         code = (month.year - 1970) * 12 + month.month - 1 if month else None
         return await ledger.journals(
-            self.transaction, loan_id=number, period=code, rule=rule, after=after, limit=limit
+            self.transaction,
+            loan_id=number,
+            period=code,
+            rule=rule,
+            after=after,
+            limit=limit,
+            as_of=as_of,
+            known_at=self._known(known_at),
         )
 
     async def journal(self, journal: str) -> dict[str, Any]:
