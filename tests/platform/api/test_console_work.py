@@ -312,7 +312,9 @@ def test_two_operators_on_one_record_the_second_is_told(
         theirs = {"answer": "decline", "key": hidden(page)["key"]}
         told = other.post(address, data=theirs)
     assert told.status_code == 409
-    assert 'role="alert"' in told.text
+    alert = re.search(r'warning" role="alert">(.*?)</p>', told.text)
+    assert alert is not None
+    assert "credit_officer@work.example did application.review" in alert[1]
 
 
 def test_drift_tells_the_stability_of_what_lies_open(

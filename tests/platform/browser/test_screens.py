@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 from tests.platform.api.borrowers import drawn
 from tests.platform.api.served import USANCE, Served
 from tests.platform.browser.conftest import Watched
-from usance.platform.console.frame import SCREENS
 
 pytestmark = pytest.mark.slow
 PERSON = {"email": "keys@work.example", "password": "correct horse battery staple"}
@@ -53,39 +50,6 @@ def test_a_payment_is_taken_with_the_keyboard_alone(tab: Watched, served: Served
     page.wait_for_url("**/loans/*?done=payment")
     after = served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"]
     assert after == owed - 25_000
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_screen_is_clean_in_both_modes(browser: Any, served: Served, scheme: str) -> None:
-    watched = Watched(browser, served.url, scheme)
-    watched.sign_in(served.operators[0])
-    loan = drawn(served)
-    addresses = [*(screen.path for screen in SCREENS), "/console/control/people",
-                 "/console/control/parameters", f"/console/loans/{loan['loan']}",
-                 f"/console/borrowers/{loan['user']}",
-                 f"/console/applications/{loan['decision']}"]  # fmt: skip
-    found = {}
-    shots = os.environ.get("USANCE_SHOTS", "")
-    for address in addresses:
-        watched.page.goto(address)
-        if serious := found_by_axe(watched.page):
-            found[address] = serious
-        if shots:
-            name = address.strip("/").replace("/", "-")
-            watched.page.screenshot(path=Path(shots) / f"{name}-{scheme}.png", full_page=True)
-    watched.context.close()
-    assert (found, watched.problems) == ({}, [])
-
-
-def test_a_phone_needs_no_sideways_scrolling(browser: Any, served: Served) -> None:
-    watched = Watched(browser, served.url)
-    watched.sign_in(served.operators[0])
-    watched.page.set_viewport_size({"width": 360, "height": 740})
-    for screen in SCREENS:
-        watched.page.goto(screen.path)
-        wide = watched.page.evaluate("() => document.documentElement.scrollWidth")
-        assert wide <= 360, screen
-    watched.context.close()
 
 
 def test_the_language_is_switched_and_stays(tab: Watched, served: Served) -> None:

@@ -24,7 +24,7 @@ from tests.platform.browser.test_screens import found_by_axe
 pytestmark = pytest.mark.slow
 PICTURES = {
     "overview": "/console/overview", "matching": "/console/matching", "risk": "/console/risk",
-    "close": "/console/close", "statements": "/console/statements",
+    "close": "/console/close", "collections": "/console/collections", "statements": "/console/statements",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from usance.base.codes import Currency
 from usance.books.chart import load_chart
 from usance.platform.api.would import told
 from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.changes import told_change
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
 
@@ -81,8 +82,11 @@ async def act(visit: Visit) -> Response:
         outcome = await visit.do(action.command, body,
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
-    except (InvalidField, MissingField, Refused) as error:
+    except (InvalidField, MissingField) as error:
         return _form(visit, action, given, error=error)
+    except Refused as error:
+        told_to = await told_change(visit, error, _loan(visit), given.get("payment", ""))
+        return _form(visit, action, given, error=error, told_to=told_to)
     if is_final:
         return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
     effect = effect_of(told(outcome.would), currency) if outcome.would is not None else None
@@ -142,13 +146,19 @@ def effect_of(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:
 
 
 def _form(
-    visit: Visit, action: Action, given: Mapping[str, str], *, error: Any = None, effect: Any = None
+    visit: Visit,
+    action: Action,
+    given: Mapping[str, str],
+    *,
+    error: Any = None,
+    effect: Any = None,
+    told_to: str = "",
 ) -> Response:
     """The form with what was typed, the message beside its field, and the effect if it is known."""
     where = (error.where or "").removeprefix("body.") if error else ""
     title = f"{visit.texts['do_' + action.name]} {_loan(visit)}"
     return visit.page(
         "loans", "action", title, error.http_status if error else 200, action=action, given=given,
-        error=str(error) if error else "", where=where, effect=effect, after=(),
+        error=told_to or (str(error) if error else ""), where=where, effect=effect, after=(),
         back=f"{HOME}/loans/{_loan(visit)}", key=given.get("key") or secrets.token_urlsafe(18),
     )  # fmt: skip

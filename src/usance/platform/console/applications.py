@@ -14,6 +14,7 @@ from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import application_facts
 from usance.platform.commands.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.changes import told_change
 from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.lists import Listed, ListState
@@ -108,7 +109,10 @@ async def review(visit: Visit) -> Response:
         await visit.do("application.review", body,
                                 key=given.get("key", ""))  # fmt: skip
     except PlatformError as error:
-        return await one(visit, str(error), error.http_status)
+        async with visit.platform.reading(visit.operator.principal) as read:
+            found = await read.decision(name)
+        told = await told_change(visit, error, name, found["review"] or "")
+        return await one(visit, told, error.http_status)
     return see(f"{HOME}/applications/{name}")
 
 

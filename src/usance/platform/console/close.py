@@ -29,8 +29,9 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
         row["key"] = secrets.token_urlsafe(18)
     closed = part(visit, "close.html")
     t = visit.texts
-    more = [(t["periods"], f"{HOME}/close"), (t["book_close"], f"{HOME}/books/close.html"),
-            (t["book_book"], f"{HOME}/books/book.html")]  # fmt: skip
+    more = [(t["periods"], f"{HOME}/close")]
+    if closed:
+        more += [(t[f"book_{name}"], f"{HOME}/books/{name}.html") for name in ("close", "book")]
     return visit.page(
         "close", "close", visit.texts["close"], status, periods=rows, error=error,
         may_move=visit.may("period.move"), closed=closed[1] if closed else "",

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.platform.console.changes import told_change
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
 from usance.platform.console.tasks import buttons, told_once
@@ -80,7 +81,8 @@ async def decide(visit: Visit) -> Response:
     try:
         outcome = await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
-        return await one(visit, str(error), error.http_status)
+        told = await told_change(visit, error, path["approval"])
+        return await one(visit, told, error.http_status)
     if secret := told_once(outcome.answer):
         return visit.page("control", "task_done", visit.texts["approval"], approval="",
                           facts=[(visit.texts[f"told_{name}"], value, "")

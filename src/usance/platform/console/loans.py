@@ -147,7 +147,7 @@ def _chart(
         t["paid"]: [row["paid"]["total_minor"] / scale for row in instalments],
         t["outstanding"]: [row["outstanding"]["total_minor"] / scale for row in instalments],
     }
-    return columns([row["due_on"] for row in instalments], series, caption=t["schedule"],
+    return columns([row["due_on"][:7] for row in instalments], series, caption=t["schedule"],
                    format_y=lambda y: f"{y:,.0f}", note=currency.name)  # fmt: skip
 
 

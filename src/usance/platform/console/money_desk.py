@@ -20,6 +20,7 @@ from usance.platform.commands.command import WAITING
 from usance.platform.commands.deposits import PLACED, RETURNED
 from usance.platform.console.actions import AMOUNT, CONFIRM, DAY, REASON, Action, Field, effect_of
 from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.changes import told_change
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.money import BASE, parts, shown
 from usance.platform.console.tasks import buttons
@@ -204,7 +205,8 @@ async def act(visit: Visit) -> Response:
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
     except PlatformError as error:
-        return _form(visit, kind, action, given, error=error)
+        told_to = await told_change(visit, error, _name(visit))
+        return _form(visit, kind, action, given, error=error, told_to=told_to)
     if is_final:
         done = "" if outcome.status == WAITING else f"?done={action.name}"
         return see(f"{BASE}/{kind}/{_name(visit)}{done}")
@@ -297,13 +299,13 @@ def _page(
 
 def _form(
     visit: Visit, kind: str, action: Action, given: Mapping[str, str], *, error: Any = None,
-    effect: Any = None, after: Any = (),
+    effect: Any = None, after: Any = (), told_to: str = "",
 ) -> Response:  # fmt: skip
     """The form with what was typed, the message beside its field, and the effect if it is known."""
     where = (error.where or "").removeprefix("body.") if error else ""
     return visit.page(
         "money", "action", f"{visit.texts['do_' + action.name]} {_name(visit)}",
         error.http_status if error else 200, action=action, given=given,
-        error=str(error) if error else "", where=where, effect=effect, after=after,
+        error=told_to or (str(error) if error else ""), where=where, effect=effect, after=after,
         back=f"{BASE}/{kind}/{_name(visit)}", key=given.get("key") or secrets.token_urlsafe(18),
     )  # fmt: skip

@@ -31,6 +31,18 @@ async def audit_page(
     ]  # fmt: skip
 
 
+async def last_done(
+    transaction: asyncpg.Connection, subjects: list[str], looked_at: int
+) -> Any | None:
+    """The last thing that was done to one of some records, among the latest entries."""
+    return await transaction.fetchrow(
+        "select a.at, a.command, p.name from (select * from usance.audit order by entry_id desc "
+        "limit $2) a join usance.principals p using (principal_id) "
+        "where a.subject = any($1) and a.outcome = 'done' order by a.entry_id desc limit 1",
+        subjects, looked_at,
+    )  # fmt: skip
+
+
 async def event_page(
     transaction: asyncpg.Connection, name: str, subject: str, before: str, limit: int
 ) -> list[dict[str, Any]]:
