@@ -29,7 +29,8 @@ SCALE = os.environ.get("USANCE_BENCH_DEMO_SCALE", "1/4")
 TIMES, PEOPLE, EACH = 30, 20, 30
 PAGES = (
     "overview", "applications", "borrowers", "loans", "matching", "matching/limits", "money",
-    "collections", "collections/cases", "collections/strategy", "borrowers/help", "risk", "risk/drift", "close", "statements", "control", "control/audit",
+    "collections", "collections/cases", "collections/strategy", "borrowers/help", "risk",
+    "risk/drift", "close", "statements", "control", "control/audit",
     "developers", "developers/requests",
 )  # fmt: skip
 

@@ -24,7 +24,8 @@ from tests.platform.browser.test_screens import found_by_axe
 pytestmark = pytest.mark.slow
 PICTURES = {
     "overview": "/console/overview", "matching": "/console/matching", "risk": "/console/risk",
-    "close": "/console/close", "collections": "/console/collections", "statements": "/console/statements",
+    "close": "/console/close", "collections": "/console/collections",
+    "statements": "/console/statements",
 }  # fmt: skip
 
 
@@ -167,9 +168,9 @@ def test_pictures_of_the_guide_are_made(
     folder = Path(os.environ.get("USANCE_SHOTS") or tmp_path)
     watched.sign_in(person)
     page = watched.page
-    page.goto("/console/loans?state=open")
-    loan = page.locator("#list a").first.get_attribute("href") if page.locator("#list a").count(
-        ) else None  # fmt: skip
+    page.goto("/console/loans?state=open&sort=-days_past_due")
+    loans = page.locator("#list td a")
+    loan = loans.first.get_attribute("href") if loans.count() else None
     for name, address in {**PICTURES, **({"loan": loan} if loan else {})}.items():
         page.goto(address)
         made = folder / f"{name}.png"
