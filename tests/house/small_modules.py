@@ -28,6 +28,7 @@ REASONS = {
     "pages.server": "the one place of the room that listens on the network",
     "platform.api.jobs": "one group of routes, one module, as each group has",
     "platform.commands.jobs": "commands about jobs; the queue itself knows no commands",
+    "platform.console.changes": "the last change of a record, told by four screens",
     "platform.console.amounts": "amounts as people read and type them, for every screen",
     "platform.ledger.seals": "sealing and its check; heads are signed by another module",
     "platform.pausing": "asked by clock, orders and timekeeper; the restore imports these",

@@ -32,14 +32,14 @@ async def audit_page(
 
 
 async def last_done(
-    transaction: asyncpg.Connection, subjects: list[str], looked_at: int
+    transaction: asyncpg.Connection, subjects: list[str], latest: int
 ) -> Any | None:
     """The last thing that was done to one of some records, among the latest entries."""
     return await transaction.fetchrow(
         "select a.at, a.command, p.name from (select * from usance.audit order by entry_id desc "
         "limit $2) a join usance.principals p using (principal_id) "
         "where a.subject = any($1) and a.outcome = 'done' order by a.entry_id desc limit 1",
-        subjects, looked_at,
+        subjects, latest,
     )  # fmt: skip
 
 
