@@ -16,11 +16,12 @@ from usance.fund.mandate import (
     deal_mandate,
     funding_cost_ppm,
     mandate_text,
+    with_deal,
 )
 from usance.fund.sample import sample_deal
 from usance.fund.state import opening_state
 from usance.match.mandates.file import parse_mandates
-from usance.match.mandates.mandate import Measure
+from usance.match.mandates.mandate import NO_LIMIT, Measure
 
 TERMS = DealTerms(
     source=9,
@@ -64,3 +65,29 @@ def test_the_mandate_is_one_that_matching_reads() -> None:
     assert read == replace(made, approved_by=("risk", "treasury"))
     with pytest.raises(DealError, match="names no source"):
         mandate_text(replace(made, source=0), terms)
+
+
+def test_what_a_deal_may_lend_it_may_lend_until_its_next_date() -> None:
+    """A plan spreads a budget over the days a version is valid: here those to the next date."""
+    source = ("sources: [{source: 9, name: PLAN, entity: 1, model: on_balance_sheet, coupon: 3%, "
+              "approved_by: [a, b], valid: {from: 2024-01-01, to: 2099-12-31}}]")  # fmt: skip
+    own = "sources: [{source: 9, budgets: {total: 6000.00}}]"
+    text = with_deal(source, own, date(2024, 7, 2), date(2024, 8, 15))
+    assert told(text) == [
+        ("2024-01-01", "2024-07-01", NO_LIMIT),
+        ("2024-07-02", "2024-08-14", 600_000),
+        ("2024-08-15", "2099-12-31", 0),
+    ]
+    later = with_deal(text, own.replace("6000", "70"), date(2024, 8, 15), date(2024, 9, 15))
+    assert told(later)[2:] == [
+        ("2024-08-15", "2024-09-14", 7_000), ("2024-09-15", "2099-12-31", 0)
+    ]  # fmt: skip
+    ended = with_deal(later, own.replace("6000", "0"), date(2024, 9, 15), date(2024, 10, 15))
+    assert told(ended)[3:] == [("2024-09-15", "2099-12-31", 0)]
+
+
+def told(text: str) -> list[tuple[str, str, int]]:
+    return [
+        (each.valid_from.isoformat(), each.valid_to.isoformat(), each.budgets.total_minor)
+        for each in parse_mandates(text).mandates
+    ]

@@ -110,11 +110,12 @@ def mandate_text(mandate: Mandate, terms: DealTerms) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_deal(given: str, own: str, day: date) -> str:
+def with_deal(given: str, own: str, day: date, renewed_on: date | None = None) -> str:
     """A file of mandates with a deal's own as the version of its source from a day on.
 
     What the deal does not speak of, such as hours or fees, stays as the source had it, and its
-    budgets are counted anew.
+    budgets are counted anew. What it may lend it may lend until it is `renewed_on`, its next
+    payment date: plans would else spread the budget over the life of the source.
 
     >>> given = "sources: [{source: 9, fee: 1%, valid: {from: 2024-01-01, to: 2024-12-31}}]"
     >>> own = "sources: [{source: 9, budgets: {total: 3}}]"
@@ -142,6 +143,9 @@ def with_deal(given: str, own: str, day: date) -> str:
         listed[at : at + 1] = _versions(listed[at], new, day)
     else:
         listed.append(new)
+    if renewed_on is not None:
+        last = max(place for place, each in enumerate(listed) if each["source"] == new["source"])
+        listed[last : last + 1] = _until_renewed(listed[last], renewed_on)
     return yaml.safe_dump(_plain(document), sort_keys=False, allow_unicode=True)
 
 
@@ -167,6 +171,18 @@ def _versions(before: dict[str, Any], new: dict[str, Any], day: date) -> list[di
     if valid["from"] >= day:
         return [{**after, "version": before.get("version", 1), "valid": valid}]
     return [{**before, "valid": {"from": valid["from"], "to": day - timedelta(days=1)}}, after]
+
+
+def _until_renewed(version: dict[str, Any], renewed_on: date) -> list[dict[str, Any]]:
+    """A version with money to lend until it is renewed, then one with none."""
+    valid, budgets = version["valid"], version.get("budgets", {})
+    if not Decimal(budgets.get("total", 0)) or not valid["from"] < renewed_on <= valid["to"]:
+        return [version]
+    return [
+        {**version, "valid": {"from": valid["from"], "to": renewed_on - timedelta(days=1)}},
+        {**version, "valid": {"from": renewed_on, "to": valid["to"]},
+         "budgets": {**budgets, "total": 0}, "version": version.get("version", 1) + 1},
+    ]  # fmt: skip
 
 
 def _percent(ppm: int) -> str:

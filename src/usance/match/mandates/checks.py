@@ -125,7 +125,7 @@ def _amounts(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[Usance
         yield EmptyEligibility(what, where=where("borrower_limit"), fix="Raise the limit")
     smallest = mandate.source_part_minor(own.min_amount_minor)
     for name, budget_minor in _named(mandate.budgets):
-        if budget_minor < smallest:
+        if 0 < budget_minor < smallest:  # none at all: the source lends nothing for now
             what = f"the budget of a {name}, {Money(budget_minor, book.currency)}, is below {least}"
             fix = "Raise it, or lower the smallest loan"
             yield MandateBudget(what, where=where("budgets", name), fix=fix)
