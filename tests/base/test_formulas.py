@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.errors import FormulaError
+from usance.base.formula_text import formula_text
 from usance.base.formula_types import Span, Truth, TypeRules, type_of
 from usance.base.formulas import Plain, evaluate, names_in, parse_cell, parse_formula
 
@@ -81,6 +82,34 @@ def test_a_value_lies_in_the_span_of_its_formula(text: str, a: int, b: int, due:
     assert isinstance(kind, Span)
     assert kind.low <= evaluate(formula, {"a": a, "b": b, "c.due": due}) <= kind.high  # type: ignore[operator]
     assert set(names_in(formula)) <= set(scope)
+
+
+TRUTHS = st.recursive(
+    st.tuples(NUMBERS, st.sampled_from(["<", ">=", "!="]), NUMBERS).map(
+        lambda t: f"({t[0]}) {t[1]} ({t[2]})"
+    ),
+    lambda inner: st.one_of(
+        inner.map(lambda text: f"not ({text})"),
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(
+            lambda t: f"({t[0]}) {t[1]} ({t[2]})"
+        ),
+        st.tuples(inner, inner, inner).map(lambda t: f"({t[0]}) ? ({t[1]}) : ({t[2]})"),
+    ),
+    max_leaves=4,
+)
+
+
+@given(NUMBERS | TRUTHS)
+def test_the_text_of_a_formula_is_read_as_the_formula(text: str) -> None:
+    formula = parse_formula(text)
+    assert parse_formula(formula_text(formula)) == formula
+
+
+def test_a_formula_is_written_with_no_bracket_too_many() -> None:
+    for text in ("a - (b - 1) * 2",
+                 "a < b ? -1 : a > 2 ? 3 : b", "floor((a + b) / 7) == max([a, b])",
+                 "not (a < b and open) or grade == \"it's\"", "a or b or c and not d"):  # fmt: skip
+        assert formula_text(parse_formula(text)) == text
 
 
 def test_choices_and_truths() -> None:

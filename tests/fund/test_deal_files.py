@@ -155,6 +155,17 @@ def test_a_trigger_that_cannot_fire_is_a_warning() -> None:
     assert parse_deal(unpaid).warnings == ("fee 'trustee' is never paid",)
 
 
+def test_a_vector_that_does_not_fit_the_dates_is_a_warning() -> None:
+    content = sample_path().read_text(encoding="utf-8")
+    start = "targets_minor of class B has"
+    repeated = f"{start} 3 values for 12 payment dates: the last is repeated from date 4 on"
+    unused = f"{start} 13 values for 12 payment dates: those after 12 are not used"
+    for values, told in (("[5]", ()), ("[5, 4, 3]", (repeated,)), (str([5] * 12), ()),
+                         (str([5] * 13), (unused,))):  # fmt: skip
+        given = content.replace("rate_ppm: 45000}", f"rate_ppm: 45000, targets_minor: {values}}}")
+        assert parse_deal(given).warnings == told
+
+
 def test_a_file_of_cases_says_what_differs(tmp_path: Path, shared: Path) -> None:
     cases = json.loads((shared / "cases/deals.json").read_text(encoding="utf-8"))
     cases["deals"][0]["expected"]["rows"][2]["classes"]["A"]["interest_minor"] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from io import BytesIO
+import re
 from pathlib import Path
 
 import pytest
@@ -18,13 +18,16 @@ from usance.books.group.documents import read_facts
 from usance.books.group.funding import deals
 from usance.fund.commands import app
 from usance.fund.deal import Scenario
+from usance.fund.deal_file import parse_deal
 from usance.fund.deal_terms import DealTerms, read_terms
 from usance.fund.payment_files import pay_from_files, read_dates, read_state
 from usance.fund.pool_columns import pool_of_rows
+from usance.fund.pool_strata import strata_of
 from usance.fund.projection import PoolRun, Projection, project
-from usance.fund.report_files import investor_tape, report_pdf, report_source, report_workbook
+from usance.fund.report_files import investor_tape, report_pdf, report_source
 from usance.fund.report_tables import investor_report
 from usance.fund.sample import sample_deal, sample_path
+from usance.fund.workbook import report_workbook
 
 
 def lived(folder: Path, dates: int = 12, scenario: Scenario | None = None) -> Projection:
@@ -103,48 +106,85 @@ def test_the_trustee_is_compared_line_by_line(tmp_path: Path) -> None:
 
 
 def test_a_report_in_three_forms(tmp_path: Path) -> None:
-    import zipfile
-
     run = lived(tmp_path, dates=3)
     deal, terms, rows = sample_deal(), read_terms(sample_path()), run.distributions[:3]
     state = read_state(tmp_path / "plan1", deal)
     pool = pool_of_rows([
         {"loan_id": n, "principal_minor": 100, "grade": n % 3, "dpd": 20 * n} for n in range(1, 7)
     ])  # fmt: skip
-    report = investor_report(deal, terms, rows, state, pool)
+    report = investor_report(deal, terms, rows, state, list(strata_of(pool)))
     by_title = {table.title: table for table in report.tables}
     first = by_title["Classes 证券分层"].rows[0]
-    assert first[:2] == ("A", "62,327,964.16")
+    assert first[:3] == ("A", "3.2000 %", "62,327,964.16")
     triggers = by_title["Distance to triggers 触发事件距离"].rows
     assert triggers[0] == (
-        "cumulative default above 5 %", "6120872700", "50000000000", "no 否"
+        "cumulative default above 5 %", "defaulted_to_date * 100 > pool_original * 5",
+        "6,120,872,700", "50,000,000,000", "12.2417 %", "no 否",
     )  # fmt: skip
     arrears = [row[1:3] for row in by_title["Strata 资产池分布"].rows if "逾期" in row[0]]
     assert arrears == [("0", "0"), ("1–30", "1"), ("31–60", "2"), ("61–90", "1"), ("91+", "2")]
+    since = by_title["Since closing and cover 累计情况与覆盖率"].rows[0]
+    assert since[:5] == ("A", "80,000,000.00", "66.1341 %", "27,092,753.93", "666,512.69")
+    assert by_title["Accounts 账户"].rows == (
+        ("collection", "0.00", "", "", "0.00"), ("reserve", "1,000,000.00", "", "", "1,000,000.00"),
+        ("Total 合计", "1,000,000.00", "10,458,050.44", "10,458,050.44", "1,000,000.00"),
+    )  # fmt: skip
+    assert ("Trustee 受托机构", "Northern Trust Company") in report.facts
     assert report_pdf(report).startswith(b"%PDF")
     assert "投资者报告" in report_source(report)
-    book = report_workbook(deal, terms, rows, language="en")
-    with zipfile.ZipFile(BytesIO(book)) as parts:
-        sheet = parts.read("xl/worksheets/sheet1.xml").decode()
-    assert "<f>ROUND(B2-E2,2)</f>" in sheet
-    assert "<f>SUM(E2:E4)</f>" in sheet
+
+
+def computed(file: Path) -> dict[tuple[str, str], float | str]:
+    """Every formula of a workbook worked out from its numbers; sums of ranges written out."""
+    workbook = Workbook(file)
+    for place, formula in workbook.formulas.items():
+        if found := re.search(r"SUM\(([A-Z])(\d+):[A-Z](\d+)\)", formula):
+            column, first, last = found[1], int(found[2]), int(found[3])
+            cells = "+".join(f"{column}{line}" for line in range(first, last + 1))
+            workbook.formulas[place] = formula.replace(found[0], f"({cells})")
+    return {place: workbook.value(place) for place in workbook.formulas}
 
 
 def test_workbook_formulas_give_what_was_paid(tmp_path: Path) -> None:
-    run = project(sample_deal())
-    file = tmp_path / "r.xlsx"
-    file.write_bytes(report_workbook(run.deal, DealTerms(), run.distributions[:4], language="en"))
-    workbook = Workbook(file)
-    assert len(workbook.formulas) == 3 * (3 + 4 + 3) + 3 + 4
-    for (sheet, cell), formula in workbook.formulas.items():
-        if formula.startswith("SUM"):  # whose range the engine of the tests does not read
-            assert formula == f"SUM({cell[0]}2:{cell[0]}5)"
-            value = sum(workbook.value((sheet, f"{cell[0]}{line}")) for line in range(2, 6))
-        else:
-            value = workbook.value((sheet, cell))
-        assert round(value, 2) == workbook.cached[sheet, cell]
-    row = run.distributions[3]
-    assert workbook.cached["A", "F5"] == float(Money(row.classes["A"].balance_minor, "CNY").number)
+    deal = sample_deal()
+    run = project(deal, Scenario(0, 300, 100))
+    file = tmp_path / "stress.xlsx"
+    file.write_bytes(report_workbook(deal, DealTerms(), run.distributions, language="en"))
+    cached = Workbook(file).cached
+    worked = computed(file)
+    assert len(cached) > 250
+    for place, value in cached.items():
+        assert round(float(worked[place]), 6) == round(value, 6), place
+    for line, row in enumerate(run.distributions, start=2):
+        assert worked["Accounts", f"H{line}"] == 0
+        assert worked["Pool", f"J{line}"] == float(Money(row.pool_end_minor, "CNY").number)
+        oc = row.classes["B"].oc_ppm
+        assert oc is None or worked["Since closing and cover", f"D{line}"] == oc / 1_000_000
+    assert sum(place[0] == "A" for place in cached) == 12 + 11 + 3
+
+
+def test_a_workbook_of_a_called_revolving_deal_with_odd_names(tmp_path: Path) -> None:
+    """Sheets get names a workbook allows; a class may be called as a sheet is."""
+    text = sample_path().read_text(encoding="utf-8")
+    terms = "rate_ppm: 200000, months: 12, amortisation: level"
+    buys = f"purchase: {{{terms}, price_ppm: 990000, supply_minor: 300000000}}\nclean_up: "
+    called = "{when: period == 3, price: pool_end}"
+    text = text.replace("fees:\n", f"{buys}{called}\nfees:\n", 1)
+    text = text.replace("    - {residual: S}\n", "    - {buy: account.collection}\n"
+                        "    - {residual: S}\n", 1)  # fmt: skip
+    text = re.sub(r"\bB\b", "Pool", text)
+    deal = parse_deal(text)
+    rows = project(deal).distributions
+    assert len(rows) == 3
+    assert rows[0].bought_minor > 0
+    file = tmp_path / "called.xlsx"
+    file.write_bytes(report_workbook(deal, DealTerms(), rows, language="en"))
+    worked = computed(file)
+    assert [worked["Accounts", f"H{line}"] for line in (2, 3, 4)] == [0, 0, 0]
+    assert [round(float(worked["Pool 2", f"J{line}"]) * 100) for line in (2, 3, 4)] == [
+        row.pool_end_minor for row in rows
+    ]
+    assert worked["Pool 2", "L4"] == float(Money(rows[2].collected_minor, "CNY").number)
 
 
 def test_a_tape_names_no_loan() -> None:

@@ -251,7 +251,8 @@ def test_a_revolving_deal_buys_loans_and_puts_its_mandate_in_force(sandbox: Sand
     before = budgets(sandbox)
     put(sandbox, loans, **REVOLVING)
     # Its classes lent 600,000 beyond the pool: so much its source may lend from the closing on.
-    assert budgets(sandbox) == [before[0], ("2024-07-02", 600_000)]
+    # Until its next date, on which the mandate is written anew.
+    assert budgets(sandbox) == [before[0], ("2024-07-02", 600_000), ("2024-08-15", 0)]
     third = str(drawn(sandbox, borrower(sandbox, "third", region=8)).answer["loan"])
     held = "select count(*) from usance.deal_pools where reason = 'purchase'"
     assert sandbox.sql("finance", held) == 0
@@ -271,8 +272,9 @@ def test_a_revolving_deal_buys_loans_and_puts_its_mandate_in_force(sandbox: Sand
     run_due(sandbox)
     lines = {each["line"]: each["amount_minor"] for each in rows(sandbox)[-1]["lines"]}
     assert lines["collected_principal"] + lines["collected_interest"] == DUE
-    left = budgets(sandbox)[-1]
+    left = budgets(sandbox)[-2]
     assert left[0] == "2024-09-16"
+    assert budgets(sandbox)[-1] == ("2024-10-15", 0)
     assert left[1] == lines["collected_principal"] > 0
     # A trigger ends it: nothing may be lent for it any more.
     advance(sandbox, "2024-10-16")

@@ -59,6 +59,8 @@ from usance.fund.projection import (
 from usance.fund.report_files import (
     investor_tape as investor_tape,
     report_pdf as report_pdf,
+)
+from usance.fund.workbook import (
     report_workbook as report_workbook,
 )
 from usance.fund.results import (

@@ -6,6 +6,7 @@ a loan is in one of them at most.
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, date, datetime, time
 from functools import partial
 from pathlib import Path
@@ -22,11 +23,21 @@ from usance.fund.deal import Deal
 from usance.fund.deal_folder import held_loans, holds_loans, paid_files, read_held
 from usance.fund.deal_terms import DealTerms
 from usance.fund.errors import PaymentDateError, PoolError
-from usance.fund.held_deal import HeldDeal, PaidDate, close_deal, collect, cut_off, pay_collected
+from usance.fund.held_deal import (
+    NO_LOANS,
+    HeldDeal,
+    PaidDate,
+    close_deal,
+    collect,
+    cut_off,
+    pay_collected,
+)
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import STATE, read_dates, state_file
 from usance.fund.pool_columns import PoolColumns, read_pool
+from usance.fund.pool_strata import strata_of
 from usance.fund.replenishment import replenishment
+from usance.fund.warranties import refused, told_late
 
 
 def evening(book: Book, day: date) -> datetime:
@@ -59,7 +70,11 @@ def pay_from_book(held: HeldDeal, book: Book, taken: I64) -> PaidDate:
         raise PaymentDateError("the deal has ended", where=held.deal.name, fix="Pay no date more")
     known_at = evening(book, held.next_on)
     every = BookLoans.of(book, source=held.terms.source)
-    collected = collect(held, every.loans.among(held.pool.loan_id), known_at)
+    loans = every.loans.among(held.pool.loan_id)
+    gone = [refused(held, every.only(some).pool(day, known_at))
+            for some, day in told_late(held, loans, known_at)]  # fmt: skip
+    ineligible = np.sort(np.concatenate([NO_LOANS, *gone]))
+    collected = collect(held, loans, known_at, ineligible=ineligible)
     bought = None
     if collected.wanted_minor:
         pool = every.pool(collected.until, known_at)
@@ -70,7 +85,11 @@ def pay_from_book(held: HeldDeal, book: Book, taken: I64) -> PaidDate:
             held.deal, held.terms, held.state, collected.wanted_minor,
             pool.take(np.flatnonzero(free)), has,
         )  # fmt: skip
-    return pay_collected(held, collected, known_at, bought)
+    paid = pay_collected(held, collected, known_at, bought)
+    if not len(performing := paid.held.performing):
+        return paid
+    there = every.loans.among(performing).pool(collected.until, known_at)
+    return dataclasses.replace(paid, strata=tuple(strata_of(there)))
 
 
 def offered_loans(

@@ -54,6 +54,10 @@ class BookLoans:
         known = sort(pa.concat_tables(facts), table("facts")) if facts else book.read("facts")
         return cls(book, LoanTables.of(loans, known))
 
+    def only(self, loans: LoanTables) -> BookLoans:
+        """Some of the loans."""
+        return BookLoans(self.book, loans)
+
     def pool(self, day: date, known_at: datetime = END_OF_TIME) -> PoolColumns:
         """Loans that owe principal at the end of a day."""
         return self.loans.pool(

@@ -359,26 +359,25 @@ def report(
     """Write the investor report of the last payment date."""
     from usance.fund.deal_file import read_deal
     from usance.fund.deal_terms import read_terms
-    from usance.fund.payment_files import read_dates, read_state
+    from usance.fund.payment_files import read_dates
     from usance.fund.pool_columns import read_pool
-    from usance.fund.report_files import investor_tape, report_pdf, report_workbook
-    from usance.fund.report_tables import investor_report
+    from usance.fund.presentation import last_report
+    from usance.fund.report_files import investor_tape, report_pdf
+    from usance.fund.workbook import report_workbook
+    from usance.pages.reports.investor_report import investor_report_page
 
     deal, terms, rows = read_deal(file), read_terms(file), read_dates(folder)
     loans = read_pool(pool) if pool else None
-    made = investor_report(deal, terms, rows, read_state(folder, deal), loans, language=language)
+    made = last_report(folder, deal, terms, rows, loans, language)
     if out.suffix == ".pdf":
         content = report_pdf(made)
     elif out.suffix == ".xlsx":
         content = report_workbook(deal, terms, rows, language=language)
     elif out.suffix == ".html":
-        from usance.pages.reports.investor_report import investor_report_page
-
         content = investor_report_page(made).encode()
     else:
-        raise InputError(
-            f"{out.suffix or 'no suffix'}", where=str(out), fix="Name .html, .pdf or .xlsx"
-        )
+        fix = "Name .html, .pdf or .xlsx"
+        raise InputError(out.suffix or "no suffix", where=str(out), fix=fix)
     _write(out, content)
     if tape is not None:
         if loans is None or key is None:

@@ -258,6 +258,7 @@ def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
             yield f"trigger '{trigger.name}' {'always' if fires else 'never'} fires"
         elif not trigger.to.follows(deal.status):
             yield f"trigger '{trigger.name}' never fires: the deal starts at or after its status"
+    yield from _vector_warnings(deal)
     for fee in deal.fees:
         if not any(step.kind is StepKind.FEE and fee.name in step.payees for step in steps):
             yield f"fee '{fee.name}' is never paid"
@@ -268,6 +269,21 @@ def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
         for step in deal.waterfall[deal.status]
     ):
         yield f"what is left in {COLLECTION} stays there: no residual in {deal.status.value}"
+
+
+def _vector_warnings(deal: Deal) -> Iterator[str]:
+    """Amounts by payment date, some but not as many as there are dates; one stands for all."""
+    vectors = [(f"targets_minor of class {each.name}", each.targets_minor) for each in deal.classes]
+    if deal.purchase is not None:
+        vectors.append(("supply_minor", deal.purchase.supply_minor))
+    for name, values in vectors:
+        if 1 < len(values) < deal.periods:
+            what = f"the last is repeated from date {len(values) + 1} on"
+        elif len(values) > deal.periods:
+            what = f"those after {deal.periods} are not used"
+        else:
+            continue
+        yield f"{name} has {len(values)} values for {deal.periods} payment dates: {what}"
 
 
 def possible(formula: Formula, scope: Mapping[str, FormulaType]) -> frozenset[bool]:

@@ -2,6 +2,7 @@
 
     pool-001.csv   its loans after the first date: since when, until when, price, when defaulted
     state.json     the state, up to which day collections are in, and what was known then
+    strata-001.csv the performing loans by grade, region, product, months left and arrears
     date-001.json, instructions-001.csv, facts.json   as `usance fund pay` writes them
 
 The files are bytes by name here, so that a book keeps them as well as a disk does. The state is
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 
@@ -30,6 +32,7 @@ from usance.fund.errors import PoolError
 from usance.fund.held_deal import CLOSING, NEVER, PURCHASE, DealPool, HeldDeal, PaidDate
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import STATE, date_files, json_bytes
+from usance.fund.pool_strata import PoolStratum, strata_bytes, strata_of_bytes
 from usance.fund.state import state_of_dict
 
 HELD = "held"
@@ -64,7 +67,10 @@ def paid_files(paid: PaidDate, earlier: Sequence[Distribution]) -> dict[str, byt
     held = paid.held
     rows = [*(each for each in earlier if each.period < paid.row.period), paid.row]
     of_date = date_files(held.deal, held.terms, rows, held.state, held.bought_out)
-    return {name: content for name, content in of_date.items() if name != STATE} | held_files(held)
+    made = {name: content for name, content in of_date.items() if name != STATE}
+    if paid.strata:
+        made[strata_name(paid.row.period)] = strata_bytes(paid.strata)
+    return made | held_files(held)
 
 
 def read_held(deal: Deal, terms: DealTerms, read: Callable[[str], bytes]) -> HeldDeal:
@@ -82,6 +88,17 @@ def read_held(deal: Deal, terms: DealTerms, read: Callable[[str], bytes]) -> Hel
 def pool_name(period: int) -> str:
     """The file of a deal's loans after so many dates."""
     return f"pool-{period:03}.csv"
+
+
+def strata_name(period: int) -> str:
+    """The file of the strata of a deal's performing loans after so many dates."""
+    return f"strata-{period:03}.csv"
+
+
+def read_strata(folder: Path, period: int) -> list[PoolStratum]:
+    """The strata that a date left; none if it was paid from files of collections."""
+    file = folder / strata_name(period)
+    return strata_of_bytes(file.read_bytes(), str(file)) if file.exists() else []
 
 
 def holds_loans(read: Callable[[str], bytes]) -> bool:

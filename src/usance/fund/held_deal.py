@@ -19,15 +19,17 @@ from usance.base.money import split
 from usance.fund.deal import Deal, MonthFlows
 from usance.fund.deal_terms import DealKind, DealTerms
 from usance.fund.errors import PaymentDateError
-from usance.fund.loan_collections import DEFAULT_DAYS, period_between
+from usance.fund.loan_collections import DEFAULT_DAYS, Taken, period_between
 from usance.fund.payment_date import Collections, Distribution, pay_date
 from usance.fund.pool_columns import PoolColumns
+from usance.fund.pool_strata import PoolStratum
 from usance.fund.replenishment import wanted_minor, with_supply
 from usance.fund.state import DealState, opening_state
 from usance.loan.batch import Views
 
 NEVER = -1
 NO_FLOWS = MonthFlows()
+NO_LOANS: I64 = np.zeros(0, np.int64)
 CLOSING, PURCHASE = 0, 1
 BUY_OUT_DAYS = 60
 """Days past due after which the platform buys a loan out of a trust [A, `spec/funding.md` 1]."""
@@ -83,6 +85,10 @@ class LoanHistory(Protocol):
         """Views on a day, as known at a moment."""
         ...
 
+    def bought_out(self, day: date, known_at: datetime) -> Bools:
+        """Loans with a fact that they were bought out by a day, as known at a moment."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class HeldDeal:
@@ -99,7 +105,7 @@ class HeldDeal:
     carried: MonthFlows = NO_FLOWS
     """Reversed receipts that were more than a period's own; below zero."""
     bought_out: tuple[tuple[date, int], ...] = ()
-    """Sums the platform paid for loans past due, by payment date."""
+    """Sums the platform paid for loans it took out or back, by payment date."""
 
     @property
     def is_over(self) -> bool:
@@ -152,6 +158,8 @@ class Collected:
     carried: MonthFlows
     falls: Bools
     """Loans that defaulted in the period."""
+    back: Bools
+    """Loans that go back, for they were not eligible when they came."""
     buy_out_minor: I64
     """Paid by the platform for each loan that it took out of a trust."""
     wanted_minor: int
@@ -160,31 +168,42 @@ class Collected:
 
 @dataclass(frozen=True, eq=False)
 class PaidDate:
-    """A date that was paid: the deal after it, and the date."""
+    """A date that was paid: the deal after it, the date, and what performs then."""
 
     held: HeldDeal
     row: Distribution
+    strata: tuple[PoolStratum, ...] = ()
 
 
 def collect(
-    held: HeldDeal, history: LoanHistory, known_at: datetime, buy_out_days: int = BUY_OUT_DAYS
-) -> Collected:
-    """The collections of the next period; `history` has the loans of the pool in its order."""
+    held: HeldDeal, history: LoanHistory, known_at: datetime, buy_out_days: int = BUY_OUT_DAYS, *,
+    ineligible: I64 = NO_LOANS,
+) -> Collected:  # fmt: skip
+    """The collections of the next period; `history` has the loans of the pool in its order.
+
+    Loans that are `ineligible` go back to the platform at par and the interest accrued.
+    """
     deal, state, pool = held.deal, held.state, held.pool
     paid_on = held.next_on
     if paid_on is None:
         raise PaymentDateError(f"{deal.name} has ended", where=deal.name, fix="Pay no date after")
-    until = cut_off(deal, state.period + 1)
+    until, is_trust = cut_off(deal, state.period + 1), buys_out(held.terms)
+    left = pool.to_on != NEVER
+    back = np.isin(pool.loan_id, ineligible) & ~left & ~pool.has_defaulted
+    claimed = np.zeros_like(left)
+    if is_trust:
+        before = history.bought_out(held.until, held.known_at)
+        claimed = history.bought_out(until, known_at) & ~before
     made = period_between(
         history.views(held.until, held.known_at), history.views(until, known_at),
-        pool.has_defaulted, buy_out_days if buys_out(held.terms) else DEFAULT_DAYS,
-        buys_out=buys_out(held.terms),
+        pool.has_defaulted, buy_out_days if is_trust else DEFAULT_DAYS, buys_out=is_trust,
+        taken=Taken(left, claimed, back),
     )  # fmt: skip
     flows, carried = not_below_zero(made.collections.flows + held.carried)
     collections = Collections(flows, made.collections.pool_end_minor)
     wanted = wanted_minor(deal, state, collections, paid_on)
     falls = made.defaulted & ~pool.has_defaulted
-    return Collected(until, collections, carried, falls, made.buy_out_minor, wanted)
+    return Collected(until, collections, carried, falls, back, made.buy_out_minor, wanted)
 
 
 def pay_collected(
@@ -195,7 +214,9 @@ def pay_collected(
     assert paid_on is not None, "what was collected has a date"
     after, row = pay_date(with_supply(deal, bought), held.state, collected.collections, paid_on)
     falls, last = collected.falls, after.is_called or after.period >= deal.periods
-    leaves = np.ones(len(pool), np.bool_) if last else falls & buys_out(held.terms)
+    leaves: Bools = np.ones(len(pool), np.bool_)
+    if not last:
+        leaves = (falls & buys_out(held.terms)) | collected.back
     pool = replace(
         pool,
         defaulted_on=np.where(falls, to_day(collected.until), pool.defaulted_on),

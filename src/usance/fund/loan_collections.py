@@ -47,7 +47,25 @@ class LoanPeriod:
     defaulted: Bools
     """Loans that have defaulted by its end."""
     buy_out_minor: I64
-    """Paid for each loan that is taken out for being past due."""
+    """Paid by the platform for each loan that it takes out or back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Loans that are not, or no longer, the deal's for another reason than their arrears."""
+
+    left: Bools
+    """Gone before the period."""
+    claimed: Bools
+    """Bought out in the period, as a fact of the loan says."""
+    back: Bools
+    """Going back at its end."""
+
+    @classmethod
+    def none(cls, count: int) -> Taken:
+        """None of so many loans."""
+        no = np.zeros(count, np.bool_)
+        return cls(no, no, no)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +85,36 @@ class DealLoans:
 
 def period_between(
     before: Views, now: Views, gone: Bools, default_days: int = DEFAULT_DAYS, *,
-    buys_out: bool = False,
+    buys_out: bool = False, taken: Taken | None = None,
 ) -> LoanPeriod:  # fmt: skip
     """Collections between two views of the same loans; `gone` are those defaulted before.
 
     When `before` is what was known then and `now` what is known now, what came late or was
     reversed since is among them. Where the platform buys out what is past due, it pays principal
-    and interest due at once, as a recovery, and what comes of the loan afterwards is its own.
+    and interest due at once, as a recovery, and what comes of the loan afterwards is its own. A
+    loan that goes back is paid at par and the interest accrued, as if its borrower had settled it.
     """
-    falls = ~gone & (now.column("days_past_due") > default_days)
+    taken = taken or Taken.none(len(gone))
+    own = ~gone & ~taken.left
+    late_now = now.column("days_past_due") > default_days
+    falls = own & ~taken.back & (late_now | (taken.claimed & buys_out))
     principal = _paid(now, ("paid_principal",)) - _paid(before, ("paid_principal",))
     parts = ("paid_interest", "paid_guarantee_fee", "paid_service_fee")
     income = _paid(now, parts) - _paid(before, parts)
     waived = _paid(now, ("waived_principal",)) - _paid(before, ("waived_principal",))
     owed = now.column("principal_outstanding")
-    lost = int(owed[falls].sum()) + int(waived[~gone].sum())
+    lost = int(owed[falls].sum()) + int(waived[own].sum())
+    accrued = now.column("accrued_interest")
     buy_out = np.where(falls & buys_out, owed + now.column("past_due_interest"), 0)
-    late = 0 if buys_out else int((income + principal)[gone].sum())
+    late = 0 if buys_out else int((income + principal)[gone & ~taken.left].sum())
     flows = MonthFlows(
-        int(income[~gone].sum()), int(principal[~gone].sum()), lost, late + int(buy_out.sum())
-    )
-    gone = gone | falls
-    return LoanPeriod(Collections(flows, int(owed[~gone].sum())), gone, buy_out)
+        int(income[own].sum() + accrued[taken.back].sum()),
+        int(principal[own].sum() + owed[taken.back].sum()),
+        lost, late + int(buy_out.sum()),
+    )  # fmt: skip
+    performing = int(owed[own & ~falls & ~taken.back].sum())
+    buy_out += np.where(taken.back, owed + accrued, 0)
+    return LoanPeriod(Collections(flows, performing), gone | falls, buy_out)
 
 
 def _paid(views: Views, names: tuple[str, ...]) -> I64:

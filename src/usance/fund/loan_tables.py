@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from usance.base.arrays import I64
+from usance.base.arrays import I64, Bools
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import to_day
 from usance.base.ids import PER_USER
@@ -26,7 +27,7 @@ from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.stored_rows import EXACT_KINDS, fact_of_row, terms_of_row, view_values
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
-from usance.loan.visible_facts import fact_columns, term_columns
+from usance.loan.visible_facts import fact_columns, microseconds, term_columns
 
 _POOL = ("rate_ppm", "grade", "region", "product")
 ByUser = Callable[[I64], I64]
@@ -83,6 +84,27 @@ class LoanTables:
             if facts:
                 values[row] = view_values(exact.replay(versions, facts, day).view())
         return Views(values)
+
+    def bought_out(self, day: date, known_at: datetime = END_OF_TIME) -> Bools:
+        """Loans with a fact that they were bought out by a day, as known at a moment."""
+        known = fact_columns(self.facts, self.ids, known_at)
+        owner = np.repeat(np.arange(len(self)), np.diff(known.offsets))
+        told = known.kind == int(FactKind.BOUGHT_OUT)
+        told &= known.day <= to_day(day)
+        found = np.zeros(len(self), np.bool_)
+        found[owner[told]] = True
+        return found
+
+    def told_late(self, day: date, after: datetime, until: datetime) -> LoanTables:
+        """Loans whose past up to a day was told otherwise between two moments.
+
+        A reversal, whatever its own day, takes back what it names.
+        """
+        facts = arrays(self.facts.select(["effective_on", "kind", "booked_at"]))
+        booked = facts["booked_at"]
+        told = (booked > microseconds(after)) & (booked <= microseconds(until))
+        past = (facts["effective_on"] <= to_day(day)) | (facts["kind"] == int(FactKind.REVERSED))
+        return self.among(np.unique(_ids(self.facts.filter(pa.array(told & past)))))
 
     def _facts_of(self, row: int) -> list[Fact]:
         mine = pc.equal(self.facts.column("loan_id"), int(self.ids[row]))

@@ -10,8 +10,12 @@ from usance.base.command_line import number, print_table
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from usance.fund.deal import Deal
+    from usance.fund.deal_terms import DealTerms
     from usance.fund.payment_date import Distribution
+    from usance.fund.pool_columns import PoolColumns
     from usance.fund.projection import Projection
+    from usance.fund.report_tables import InvestorReport
     from usance.fund.results import ClassResult
 
 
@@ -56,6 +60,22 @@ def print_results(found: dict[str, ClassResult], currency: str) -> None:
          shown(each.expected_loss_ppm, 4, " %")]
         for name, each in found.items()
     ])  # fmt: skip
+
+
+def last_report(
+    folder: Path, deal: Deal, terms: DealTerms, rows: Sequence[Distribution],
+    loans: PoolColumns | None, language: str,
+) -> InvestorReport:  # fmt: skip
+    """The investor report of the last date; its strata are those of the loans, or those it kept."""
+    from usance.fund.deal_folder import read_strata
+    from usance.fund.payment_files import read_state
+    from usance.fund.pool_strata import strata_of
+    from usance.fund.report_tables import investor_report
+
+    strata = read_strata(folder, rows[-1].period) if rows else []
+    if loans is not None:
+        strata = list(strata_of(loans))
+    return investor_report(deal, terms, rows, read_state(folder, deal), strata, language=language)
 
 
 def market_of(

@@ -65,9 +65,12 @@ def class_results(
     }
 
 
-def average_life_ppm(projection: Projection, name: str) -> int | None:
-    """The weighted average life of a class in millionths of a year; None without principal."""
-    closing = projection.deal.closing_on
+def average_life_ppm(projection: Projection, name: str, since: date | None = None) -> int | None:
+    """The weighted average life of a class in millionths of a year; None without principal.
+
+    It is counted from the closing, or for dates to come from another day.
+    """
+    closing = since or projection.deal.closing_on
     paid = [
         (row.classes[name].principal_minor, (row.paid_on - closing).days)
         for row in projection.distributions

@@ -10,15 +10,10 @@ from usance.pages.rendering import render
 def investor_report_page(report: InvestorReport) -> str:
     """The whole page."""
     tables = [
-        (table.title, text_table(table.headings, table.rows, numbers=_numbers(table.headings)))
+        (table.title, text_table(table.headings, table.rows, numbers=table.numbers))
         for table in report.tables
     ]
     return render(
         "reports/investor_report.html.j2", title=report.title, facts=definitions(report.facts),
         tables=tables,
     )  # fmt: skip
-
-
-def _numbers(headings: tuple[str, ...]) -> tuple[int, ...]:
-    """All columns but the first hold numbers."""
-    return tuple(range(1, len(headings)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from usance.fund.deal import Scenario
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval
 from usance.platform.api.funding_shapes import (
@@ -16,13 +17,15 @@ from usance.platform.api.funding_shapes import (
 )
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
-from usance.platform.api.parameters import PAGED, one_of
+from usance.platform.api.parameters import NUMBER, PAGED, one_of
 from usance.platform.api.shapes import Page
+from usance.platform.deal_record import load_deal
 from usance.platform.reads import deals as reads
 from usance.platform.reads.reading import Reading
 
 group = Group("Funding", "finance", "control", "institution")
 LANGUAGES = ("en", "zh", "both")
+MULTIPLES = ("default", "prepayment", "recovery")
 
 
 async def deals(read: Reading, call: Call) -> Any:
@@ -42,8 +45,14 @@ async def dates(read: Reading, call: Call) -> Any:
 
 
 async def projection(read: Reading, call: Call) -> Any:
-    """Payment dates to come, from where a deal stands and on the loans it has."""
-    return reads.projection_answer(await reads.projection(read.transaction, call.path["deal"]))
+    """Payment dates to come, from where a deal stands and on the loans it has.
+
+    `default`, `prepayment` and `recovery` multiply its curves, in hundredths.
+    """
+    name = call.path["deal"]
+    times = {f"{each}_hundredths": call.query.get(each, 100) for each in MULTIPLES}
+    run = await reads.projection(read.transaction, name, Scenario(0, **times))
+    return reads.projection_answer(run, (await load_deal(read.transaction, name)).row["paid_on"])
 
 
 async def mandate(read: Reading, call: Call) -> Any:
@@ -69,6 +78,7 @@ group.read("/deals/{deal}", FundingDeal, deal)
 group.read("/deals/{deal}/dates", Page[DealDate], dates, query=PAGED)
 group.command("/deals/{deal}/dates", "deal.pay", {200: DealPaid, 201: DealPaid},
               scopes=("finance",))  # fmt: skip
-group.read("/deals/{deal}/projection", ToCome, projection, scopes=("finance", "control"))
+group.read("/deals/{deal}/projection", ToCome, projection, scopes=("finance", "control"),
+           query=dict.fromkeys(MULTIPLES, NUMBER))  # fmt: skip
 group.read("/deals/{deal}/mandate", DealMandate, mandate, scopes=("finance", "control"))
 group.read("/deals/{deal}/report", DealReport, report, query={"language": one_of(*LANGUAGES)})

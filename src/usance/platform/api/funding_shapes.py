@@ -22,14 +22,19 @@ class DealClass(Shape):
 
 
 class DealTrigger(Shape):
-    """A trigger: both sides of its comparison as things stand, none of a joined condition."""
+    """A trigger: both sides of its comparison as things stand, none of a joined condition.
+
+    `used_ppm` is the value over its threshold.
+    """
 
     trigger: str
+    condition: str
     at: Literal["collection", "distribution"]
     to: DealStatus
     value: int | None
     threshold: int | None
     fires: bool
+    used_ppm: int | None
 
 
 class FundingDeal(Shape):
@@ -78,11 +83,21 @@ class DealDate(Shape):
     tests: list[dict[str, Any]]
 
 
+class ClassToCome(Shape):
+    """A class on the dates to come: payments, their average life, and what stays unpaid."""
+
+    name: str = Field(alias="class")
+    principal_minor: int
+    interest_minor: int
+    average_life_ppm: int | None
+    short_minor: int
+
+
 class ToCome(Shape):
     """Dates to come, and what each class gets of them."""
 
     dates: list[DealDate]
-    classes: list[dict[str, Any]]
+    classes: list[ClassToCome]
 
 
 class DealMandate(Shape):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from usance.base.arrays import I64
 from usance.base.codes import Currency, parse
 from usance.base.dates import format_month, from_day, to_month
 from usance.base.errors import UsanceError
@@ -20,6 +21,7 @@ from usance.fund.deal_folder import deal_of_text
 from usance.fund.deal_terms import DealTerms
 from usance.fund.facts import RAISED, DealFact, deal_facts, schedule_facts
 from usance.fund.held_deal import (
+    NO_LOANS,
     Collected,
     DealPool,
     HeldDeal,
@@ -34,11 +36,13 @@ from usance.fund.loan_tables import LoanTables
 from usance.fund.mandate import deal_mandate, mandate_text, with_deal
 from usance.fund.payment_files import distribution_as_dict
 from usance.fund.pool_columns import PoolColumns, eligible
+from usance.fund.pool_strata import PoolStratum, strata_of
 from usance.fund.projection import project
 from usance.fund.replenishment import replenishment
 from usance.fund.selection import broken_limits
 from usance.fund.state import opening_state
 from usance.fund.strata import strata_to_come
+from usance.fund.warranties import refused, told_late
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.deal_record import (
     NO_FLOWS,
@@ -213,8 +217,8 @@ async def _with_mandate(
 ) -> WriteSet:
     """The changes with the mandate of a deal that buys loans: two people agreed to its file.
 
-    Its budget is what the deal can still buy, so nothing from the date on which a trigger ended
-    the revolving period.
+    Its budget is what the deal can still buy until its next date, so nothing from the date on
+    which a trigger ended the revolving period.
     """
     from usance.platform.commands.control import PutMandates, put_mandates
 
@@ -227,7 +231,7 @@ async def _with_mandate(
     )  # fmt: skip
     before = json.loads(found)["text"] if found else f"currency: {terms.currency}"
     made = deal_mandate(deal, terms, held.state, deal.paid_on(deal.periods))
-    text = with_deal(before, mandate_text(made, terms), moment.business_date)
+    text = with_deal(before, mandate_text(made, terms), moment.business_date, held.next_on)
     put = PutMandates(text, moment.business_date)
     decided = await put_mandates(transaction, SYSTEM, moment, put)
     return WriteSet.joined([changes, decided.changes])
@@ -268,9 +272,15 @@ async def pay_deal(
         moment.lender.platform_entity,
     )  # fmt: skip
     facts = [each for each in made if each.kind != RAISED]
+    strata: list[PoolStratum] = []
     if not held.is_over:
         loans = await loan_tables(transaction, held.performing)
-        facts += _schedule(held, loans.pool(held.until), paid_on)
+        pool = loans.pool(held.until)
+        strata = list(strata_of(pool)) if len(pool) else []
+        facts += _schedule(held, pool, paid_on)
+    changes.put("deal_dates", deal=deal.name, period=row.period, paid_on=row.paid_on,
+                holders=list(record.terms.holders), distribution=distribution_as_dict(row),
+                strata=[each._asdict() for each in strata])  # fmt: skip
     await _book(transaction, changes, moment, facts)
     if record.state.status is Status.REVOLVING:
         changes = await _with_mandate(transaction, changes, moment, held)
@@ -287,7 +297,8 @@ async def _paid(
     held = record.held(await deal_pool(transaction, record.deal.name))
     loans = await loan_tables(transaction, held.pool.loan_id)
     days = moment.lender.parameters.at("funding.buy_out", moment.business_date).integer
-    collected = collect(held, loans, moment.at, days)
+    gone = await _ineligible(transaction, held, loans, moment)
+    collected = collect(held, loans, moment.at, days, ineligible=gone)
     bought = None
     if collected.wanted_minor:
         bought = await _bought(transaction, held, loans, collected)
@@ -299,10 +310,17 @@ async def _paid(
         "next_on": after.next_on, "carried": asdict(after.carried),
         "state": after.state.as_dict(),
     })  # fmt: skip
-    changes.put("deal_dates", deal=deal.name, period=row.period, paid_on=row.paid_on,
-                holders=list(record.terms.holders), distribution=distribution_as_dict(row)
-                )  # fmt: skip
     return paid
+
+
+async def _ineligible(
+    transaction: asyncpg.Connection, held: HeldDeal, loans: LoanTables, moment: Moment
+) -> I64:
+    """Loans that were not eligible when they came, as is known by now."""
+    found = [NO_LOANS]
+    for late, day in told_late(held, loans, moment.at):
+        found.append(refused(held, await pool_at(transaction, late, day)))
+    return np.sort(np.concatenate(found))
 
 
 async def _bought(

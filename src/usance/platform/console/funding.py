@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 from markupsafe import Markup
@@ -11,11 +12,18 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
+from usance.base.rates import PPM
+from usance.fund.deal import Scenario
+from usance.fund.deal_file import MAX_MULTIPLE
 from usance.fund.deal_folder import deal_of_text
 from usance.fund.mandate import average_cost_ppm
-from usance.fund.payment_date import Distribution
-from usance.fund.report_files import report_pdf, report_workbook
+from usance.fund.payment_date import Distribution, ratio_ppm
+from usance.fund.pool_columns import PoolColumns
+from usance.fund.pool_strata import strata_of
+from usance.fund.projection import Projection
+from usance.fund.report_files import report_pdf
 from usance.fund.report_tables import InvestorReport
+from usance.fund.workbook import report_workbook
 from usance.pages.components import text_table
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
@@ -26,7 +34,8 @@ from usance.platform.reads import deals as reads
 
 FILES = {"pdf": "application/pdf",
          "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}  # fmt: skip
-MEASURES = ("grade", "region", "product", "months_left")
+MULTIPLES = ("default", "prepayment", "recovery")
+"""Curves of a projection that the page multiplies, in hundredths."""
 
 
 async def show(visit: Visit, error: str = "", status: int = 200, typed: str = "") -> Response:
@@ -78,36 +87,62 @@ async def put(visit: Visit) -> Response:
 async def one(visit: Visit) -> Response:
     """One deal: classes, accounts, triggers, pool, dates that were paid and dates to come."""
     name = visit.request.path_params["deal"]
+    asked = {each: _multiple(visit.request.query_params.get(each, "")) for each in MULTIPLES}
     async with visit.platform.reading(visit.operator.principal) as read:
         record = await load_deal(read.transaction, name)
         told = await read.deal(name)
         pool = await performing_pool(read.transaction, record)
         paid = await paid_dates(read.transaction, name)
-        run = await reads.projection(read.transaction, name)
+        times: dict[str, Any] = {f"{each}_hundredths": value for each, value in asked.items()}
+        run = await reads.projection(read.transaction, name, Scenario(0, **times))
         currency = read.moment.lender.currency
-    classes = [
-        {"class": each["class"], "rate": percent(each["rate_ppm"]),
-         **{key: printed(each[f"{key}_minor"], currency) for key in ("original", "balance", "due")},
-         "short": printed(run.short_minor(each["class"]), currency)}
-        for each in told["classes"]
-    ]  # fmt: skip
-    strata = [
-        {"by": visit.texts[f"by_{measure}"], "loans": len(pool),
-         "mean": f"{int((pool[measure] * pool['principal_minor']).sum()) / whole:.2f}",
-         "most": f"{int(pool[measure].max())}"}
-        for measure in MEASURES
-        if (whole := pool.principal_total_minor)
-    ]  # fmt: skip
+    classes = [_class_row(each, run, record.row["paid_on"], currency) for each in told["classes"]]
     return visit.page(
-        "funding", "deal", name, told=told, classes=classes, strata=strata,
-        triggers=[{**each, "value": _side(each["value"]), "threshold": _side(each["threshold"])}
-                  for each in told["triggers"]],
+        "funding", "deal", name, told=told, classes=classes, asked=asked,
+        strata=_strata_rows(pool, currency, visit) if len(pool) else [],
+        triggers=[
+            {**each, "value": _side(each["value"]), "threshold": _side(each["threshold"]),
+             "used_share": "–" if each["used_ppm"] is None else percent(each["used_ppm"])}
+            for each in told["triggers"]
+        ],
         accounts=[{"account": each["account"], "held": printed(each["held_minor"], currency)}
                   for each in told["accounts"]],
         paid=_rows(paid, currency, visit), to_come=_rows(run.distributions, currency, visit),
         money=lambda minor: printed(minor, currency), percent=percent,
         tasks=buttons(visit, "deal", deal=name, period=str(told["period"] + 1)),
     )  # fmt: skip
+
+
+def _multiple(text: str) -> int:
+    """A multiple in hundredths; what is no number is 100."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_MULTIPLE))
+    return min(int(text), MAX_MULTIPLE) if is_number else 100
+
+
+def _class_row(
+    given: dict[str, Any], run: Projection, since: date, currency: Currency
+) -> dict[str, str]:
+    """A class as it stands, and what comes to it."""
+    to_come = reads.class_to_come(run, given["class"], since)
+    life = to_come["average_life_ppm"]
+    return {
+        "class": given["class"], "rate": percent(given["rate_ppm"]),
+        **{key: printed(given[f"{key}_minor"], currency) for key in ("original", "balance", "due")},
+        **{f"{key}_to_come": printed(to_come[f"{key}_minor"], currency)
+           for key in ("interest", "principal")},
+        "life": "–" if life is None else f"{life / PPM:.2f}",
+        "short": printed(to_come["short_minor"], currency),
+    }  # fmt: skip
+
+
+def _strata_rows(pool: PoolColumns, currency: Currency, visit: Visit) -> list[dict[str, str]]:
+    whole = pool.principal_total_minor
+    return [
+        {"by": visit.texts[f"by_{each.by}"], "member": each.member, "loans": f"{each.loans:,}",
+         "principal": printed(each.principal_minor, currency),
+         "share": percent(ratio_ppm(each.principal_minor, whole) or 0)}
+        for each in strata_of(pool)
+    ]  # fmt: skip
 
 
 async def report(visit: Visit) -> Response:
@@ -130,7 +165,7 @@ def report_values(made: InvestorReport) -> dict[str, Any]:
     """The report as its template takes it."""
     tables: list[tuple[str, Markup]] = [
         (table.title,
-         text_table(table.headings, table.rows, numbers=tuple(range(1, len(table.headings)))))
+         text_table(table.headings, table.rows, numbers=table.numbers))
         for table in made.tables
     ]  # fmt: skip
     return {"facts": made.facts, "tables": tables}

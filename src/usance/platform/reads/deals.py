@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from usance.base.formula_text import formula_text
+from usance.fund.deal import Scenario, Trigger
 from usance.fund.mandate import deal_mandate, funding_cost_ppm, mandate_text
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import calculation_lines
+from usance.fund.pool_strata import PoolStratum
 from usance.fund.projection import Projection, project
 from usance.fund.report_tables import InvestorReport, investor_report, trigger_value
+from usance.fund.results import average_life_ppm
+from usance.fund.state import DealState
 from usance.fund.strata import strata_to_come
 from usance.platform.deal_record import (
     DealRecord,
@@ -46,8 +53,14 @@ def deal_answer(record: DealRecord) -> dict[str, Any]:
         "accounts": [{"account": name.removeprefix("account."), "held_minor": held}
                      for name, held in names.items() if name.startswith("account.")],
         "triggers": [{"trigger": trigger.name, "at": trigger.at.value, "to": trigger.to.value,
-                      **trigger_value(trigger, state)._asdict()} for trigger in deal.triggers],
+                      **trigger_answer(trigger, state)} for trigger in deal.triggers],
     }  # fmt: skip
+
+
+def trigger_answer(trigger: Trigger, state: DealState) -> dict[str, Any]:
+    """A trigger as it stands: its condition, both sides of it, and how far one is of the other."""
+    found = trigger_value(trigger, state)
+    return {"condition": formula_text(trigger.when), **found._asdict(), "used_ppm": found.used_ppm}
 
 
 def date_answer(row: Distribution) -> dict[str, Any]:
@@ -83,20 +96,32 @@ async def dates(transaction: asyncpg.Connection, name: str) -> list[dict[str, An
     return [date_answer(row) for row in await paid_dates(transaction, name)]
 
 
-async def projection(transaction: asyncpg.Connection, name: str) -> Projection:
-    """The dates to come of a deal, from where it stands and on the loans it has."""
+async def projection(
+    transaction: asyncpg.Connection, name: str, scenario: Scenario | None = None
+) -> Projection:
+    """The dates to come of a deal under a scenario, from where it stands and on its loans."""
     record = await load_deal(transaction, name)
     pool = await performing_pool(transaction, record)
     strata = strata_to_come(record.deal, record.state, pool, record.row["until"])
-    return project(record.deal, state=record.state, strata=strata)
+    return project(record.deal, scenario, state=record.state, strata=strata)
 
 
-def projection_answer(run: Projection) -> dict[str, Any]:
-    """The shape of a projection: its dates, and what every class lacks at the end."""
+def projection_answer(run: Projection, since: date) -> dict[str, Any]:
+    """The shape of a projection: its dates, and what comes to every class."""
     return {
         "dates": [date_answer(row) for row in run.distributions],
-        "classes": [{"class": each.name, "short_minor": run.short_minor(each.name)}
-                    for each in run.deal.classes],
+        "classes": [class_to_come(run, each.name, since) for each in run.deal.classes],
+    }
+
+
+def class_to_come(run: Projection, name: str, since: date) -> dict[str, Any]:
+    """Payments to a class on the dates to come, their average life, and what stays unpaid."""
+    paid = [row.classes[name] for row in run.distributions]
+    return {
+        "class": name, "principal_minor": sum(each.principal_minor for each in paid),
+        "interest_minor": sum(each.interest_minor + each.residual_minor for each in paid),
+        "average_life_ppm": average_life_ppm(run, name, since),
+        "short_minor": run.short_minor(name),
     }  # fmt: skip
 
 
@@ -118,5 +143,9 @@ async def report(
     if not rows:
         raise NotFound(f"{name} has paid no date yet", where="deal",
                        fix=f"See it after {record.row['next_on']}")  # fmt: skip
-    made = investor_report(record.deal, record.terms, rows, record.state, language=language)
+    kept = await transaction.fetchval(
+        "select strata from usance.deal_dates where deal = $1 order by period desc limit 1", name
+    )
+    strata = [PoolStratum(**each) for each in json.loads(kept)]
+    made = investor_report(record.deal, record.terms, rows, record.state, strata, language=language)
     return record, rows, made
