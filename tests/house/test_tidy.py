@@ -79,10 +79,11 @@ def test_a_name_without_a_use_is_found() -> None:
         "class Side(Enum):\n    LEFT = 1\n@app.command()\ndef run(): ...\n"
     )
     reader = module("from usance.loan.terms import A\nprint(A(x=1), Side)\n", "bench.loan")
-    found = unused_names([module(text)], [reader], ["Call `LIMIT`."])
+    found = unused_names([module(text)], [reader], ["Call `LIMIT`."], awaited=["g", "x", "gone"])
     assert [each.message for each in found] == [
         "nobody uses f: remove it",
-        "nobody uses g: remove it",
+        "gone waits for nobody: take it off the list",
+        "x waits for nobody: take it off the list",
     ]
 
 

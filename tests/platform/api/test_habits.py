@@ -185,7 +185,11 @@ def test_those_who_run_it_can_ask(served: Served) -> None:
     for line in ("usance_requests_total", "usance_jobs{", "usance_seal_lag_transactions ",
                  "usance_business_date_lag_days 0.0", 'usance_periods{state="open"}'):  # fmt: skip
         assert line in told_figures
-    page = served.get("/docs/errors", "").text
+    shown = served.get("/docs/errors", "")
+    assert "style-src 'self'" in shown.headers["content-security-policy"]
+    assert served.get("/console/console.css", "").status_code == 200
+    page = shown.text
+    assert 'href="/console/console.css"' in page
     for code in ("unknown_field", "idempotency_mismatch", "client_ref_taken", "internal"):
         assert f'id="{code}"' in page
     told = served.get("/v1/openapi.json", "").json()

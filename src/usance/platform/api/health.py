@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from typing import Any
 
 import asyncpg
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from usance.base.errors import UsanceError
+from usance.pages.rendering import render
 from usance.platform.api.calls import json_response
 from usance.platform.api.errors import known_codes
 from usance.platform.api.request_log import RequestLog
@@ -29,6 +29,8 @@ from usance.platform.store.migrations import status
 log = logging.getLogger("usance.health")
 router = APIRouter(include_in_schema=False)
 READY_SECONDS = 5.0
+STYLE = "/console/console.css"
+ERROR_PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
 
 
 @router.get("/healthz")
@@ -142,20 +144,10 @@ def describe(app: Any) -> dict[str, Any]:
 @router.get("/docs/errors")
 async def errors() -> Response:
     """Every code of an error with its status and meaning."""
-    return HTMLResponse(error_page())
+    return HTMLResponse(error_page(), headers={"Content-Security-Policy": ERROR_PAGE_POLICY})
 
 
 @cache
 def error_page() -> str:
     """The page of all codes; each has its anchor."""
-    rows = "".join(
-        f'<tr id="{escape(code)}"><th scope="row"><code>{escape(code)}</code></th>'
-        f"<td>{number}</td><td>{escape(meaning)}</td></tr>"
-        for code, (number, meaning) in known_codes().items()
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Errors</title></head>'
-        "<body><h1>Errors</h1><p>Every failure is answered with one object; its code is stable."
-        "</p><table><thead><tr><th>code</th><th>status</th><th>meaning or next step</th></tr>"
-        f"</thead><tbody>{rows}</tbody></table></body></html>"
-    )
+    return render("reports/error_codes.html.j2", title="Errors", style=STYLE, codes=known_codes())

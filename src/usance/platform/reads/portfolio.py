@@ -9,6 +9,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import FactKind
+from usance.base.dates import to_month
+from usance.base.periods import quarter_label
 from usance.platform.reads.positions import loan_positions
 
 if TYPE_CHECKING:
@@ -48,8 +50,7 @@ async def vintages_of(
     held = await loan_positions(transaction, [row["loan_id"] for row in rows], day)
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
-        on = row["disbursed_on"]
-        quarter = f"{on.year}Q{(on.month + 2) // 3}"
+        quarter = quarter_label(to_month(row["disbursed_on"]))
         own = found.setdefault(quarter, {"quarter": quarter, "loans": 0, "lent_minor": 0,
                                          "owed_minor": 0, "late_minor": 0})  # fmt: skip
         own["loans"] += 1
