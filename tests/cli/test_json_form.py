@@ -44,6 +44,7 @@ MORE = (
     "books general-ledger --book book --chart chart.yaml --out ledger.csv",
     "books lock 2023Q4 --book book",
     "pages book --out site --loans 1",
+    "twin collection collection-outage --from 2023-09 --to 2024-01",
 )
 
 

@@ -44,7 +44,7 @@ def module_names(file: str) -> list[str]:
     """The modules and packages beside a package's `__init__.py`.
 
     >>> [name for name in module_names(__file__) if name.startswith("da")]
-    ['dates', 'daycount']
+    ['dated_calendars', 'dates', 'daycount']
     """
     folder = Path(file).parent
     found = [each.stem for each in folder.glob("*.py")]

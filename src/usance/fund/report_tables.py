@@ -5,7 +5,7 @@
 >>> run = project(sample_deal())
 >>> report = investor_report(run.deal, DealTerms(), run.distributions[:2], language="zh")
 >>> report.title, [table.title for table in report.tables][:3]
-('投资者报告 PLAN1', ['归集', '证券分层', '已付费用'])
+('投资者报告 PLAN1', ['归集', '证券分层', '累计情况与覆盖率'])
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import pytest
 from tests.platform.api.borrowers import WANTED, drawn, paying, registered, today, with_line
 from tests.platform.api.served import Served, refused
 from tests.platform.applicants import GOOD, LISTED, WATCHED
-from usance.base.ids import fact_ref
 from usance.platform.api import control_shapes, shapes
 
 AMOUNTS = {"principal_minor", "interest_minor", "guarantee_fee_minor", "service_fee_minor",
@@ -68,27 +67,6 @@ def test_a_loan_from_registration_to_its_journal(served: Served) -> None:
         assert sum(line["amount_minor"] for line in journal["lines"]) == 0
     balance = served.get("/v1/ledger/trial-balance", "finance").json()
     assert balance["debits_minor"] == balance["credits_minor"] > 0
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_the_quote_of_a_day_settles_under_any_reference(served: Served, first: bool) -> None:
-    """Something was paid ahead before; its reference counts before or after the settlement's."""
-    loan = served.post("/v1/drawdowns", {"user": with_line(served), **WANTED}).json()["loan"]
-    ahead = paying(served, loan, 150_000)
-    fits(shapes.Payment, served.post("/v1/payments", ahead, "provider").json())
-    amount = served.post(f"/v1/loans/{loan}/settlement-quote", {}).json()["amount_minor"]
-    settles = paying(served, loan, amount)
-    names = (f"{settles['ref']}-{n}" for n in range(64))
-    ref = next(each for each in names if (number(each) < number(ahead["ref"])) == first)
-    paid = served.post("/v1/payments", {**settles, "ref": ref}, "provider").json()
-    assert paid["unallocated_minor"] == 0
-    assert sum(each["amount_minor"] for each in paid["allocation"]) == amount
-    shown = served.get(f"/v1/loans/{loan}").json()
-    assert (shown["status"], shown["outstanding"]["total_minor"]) == ("closed", 0)
-
-
-def number(ref: str) -> int:
-    return fact_ref(f"psp_a/{ref}")
 
 
 def test_applications_approved_declined_and_referred(served: Served) -> None:

@@ -25,10 +25,8 @@ oracle of the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import groupby
 
 from usance.base.calendars import Calendar
 from usance.base.codes import Component, FactKind
@@ -64,37 +62,10 @@ def replay(
     """The loan on a day as known at a moment; several terms are the versions changes name."""
     versions = [terms] if isinstance(terms, Terms) else sorted(terms, key=lambda t: t.terms_no)
     state = State(versions[0], {each.terms_no: each for each in versions}, calendars)
-    for same_day in _by_payment_day(visible(facts, as_of=as_of, known_at=known_at)):
-        state = _applied(state, same_day)
+    for fact in visible(facts, as_of=as_of, known_at=known_at):
+        apply_fact(state, fact)
     charge_late(state, as_of.toordinal())
     return ExactLoan(state, as_of)
-
-
-def _by_payment_day(facts: Iterable[Fact]) -> Iterator[list[Fact]]:
-    """Payments of one day together, every other fact by itself."""
-    for _, same in groupby(facts, lambda each: (each.effective_on, each.kind)):
-        together = list(same)
-        if together[0].kind is FactKind.PAID:
-            yield together
-        else:
-            yield from ([each] for each in together)
-
-
-def _applied(state: State, facts: Sequence[Fact]) -> State:
-    """The state after payments of one day, or one other fact.
-
-    Payments count in the order of their references; if that does not settle the loan, and it would
-    be settled with the largest last, the largest counts last.
-    """
-    last = max(reversed(facts), key=lambda each: each.amount_minor)
-    in_order, tail_last = state, None
-    if last is not facts[-1] and state.disbursed and not (state.settled or state.principal_first):
-        tail_last = deepcopy(state)
-        for fact in (*(each for each in facts if each is not last), last):
-            apply_fact(tail_last, fact)
-    for fact in facts:
-        apply_fact(in_order, fact)
-    return tail_last if tail_last and tail_last.settled and not in_order.settled else in_order
 
 
 def apply_fact(state: State, fact: Fact) -> None:

@@ -35,8 +35,8 @@ ROWS, WIDTH, DUE, COVERED = 18, 9, 1, 5
 
 
 def order_workspace(size: int) -> State:
-    """Workspace for one loan of up to `size` instalments, twice: each thread needs its own."""
-    return np.empty(2 * (ROWS + WIDTH * size), np.int64)
+    """Workspace for one loan of up to `size` instalments; each thread needs its own."""
+    return np.empty(ROWS + WIDTH * size, np.int64)
 
 
 @kernel(inline=True)

@@ -26,7 +26,6 @@ from usance.loan.kernel.any_order import (
 )
 from usance.loan.kernel.arrays import FactArrays, Order, Plan, State
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
-from usance.loan.kernel.fold import largest_payment, payments_of_day
 from usance.loan.kernel.refusals import (
     BAD_ARG,
     BAD_DISBURSEMENT,
@@ -171,35 +170,6 @@ def apply_by_order(
     return OK
 
 
-@kernel
-def settle_on_day_by_order(
-    plan: Plan, work: State, order: Order, facts: FactArrays, at: int, end: int
-) -> bool:
-    """Meet several payments of one day if they settle the loan, as `settle_on_day` does."""
-    meta, day, total = work[META], i64(facts.day[at]), i64(0)
-    if not meta & IS_DISBURSED or meta & (IS_RECOVERY | IS_SETTLED):
-        return False
-    for place in range(at, end):
-        if refuse_amount(_PAID, facts.amount[place]) != OK:
-            return False
-        total += facts.amount[place]
-    if total < payoff(plan, work, day):
-        return False
-    size, kept = ROWS + WIDTH * plan.instalments, len(work) // 2
-    for slot in range(size):
-        work[kept + slot] = work[slot]
-    for tail in (end - 1, largest_payment(facts, at, end)):
-        for nth in range(at, end + 1):
-            place = tail if nth == end else nth
-            if nth != tail:
-                apply_by_order(plan, work, order, day, _PAID, facts.amount[place], i64(0))
-        if work[META] & IS_SETTLED:
-            return True
-        for slot in range(size):
-            work[slot] = work[kept + slot]
-    return False
-
-
 @kernel(inline=True)
 def fold_by_order(
     plan: Plan, work: State, order: Order, facts: FactArrays, first: int, last: int, until: int
@@ -208,22 +178,17 @@ def fold_by_order(
     days, kinds, amounts, args = facts.day, facts.kind, facts.amount, facts.arg
     if last - first > MAX_KERNEL_FACTS:
         return OUT_OF_RANGE
-    before, rank, at = i64(-(2**31)), i64(-1), first
-    while at < last:
+    before, rank = i64(-(2**31)), i64(-1)
+    for at in range(first, last):
         day, kind = i64(days[u64(at)]), i64(kinds[u64(at)])
         if day < before or (day == before and kind < rank):
             return pack_refusal(OUT_OF_ORDER, at - first)
         if day > until:
             break
-        is_first = kind == _PAID and (day != before or rank != _PAID)
-        end = payments_of_day(facts, at, last) if is_first else at + 1
-        if end - at > 1 and settle_on_day_by_order(plan, work, order, facts, at, end):
-            before, rank, at = day, kind, end
-            continue
         refusal = apply_by_order(plan, work, order, day, kind, amounts[u64(at)], args[u64(at)])
         if refusal != OK:
             return pack_refusal(refusal, at - first)
-        before, rank, at = day, kind, at + 1
+        before, rank = day, kind
     return OK
 
 

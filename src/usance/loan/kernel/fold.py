@@ -13,7 +13,7 @@ from usance.base.compiled import kernel
 from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import FactArrays, Plan, State
-from usance.loan.kernel.facts import apply_fact, can_disburse, refuse_amount
+from usance.loan.kernel.facts import apply_fact, can_disburse
 from usance.loan.kernel.plan import due_day, guaranteed, instalment
 from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
 from usance.loan.kernel.state import (
@@ -30,8 +30,6 @@ from usance.loan.kernel.state import (
     PAID_MASK,
     PENALTY_OPEN,
     PENALTY_PAID,
-    SLOTS,
-    settlement,
 )
 
 _PAID, _DISBURSED = int(FactKind.PAID), int(FactKind.DISBURSED)
@@ -52,14 +50,12 @@ def fees_covered(plan: Plan, fees_met: int, fees: int, c2: int, c3: int) -> tupl
 
 @kernel(inline=True)
 def pay_instalments(
-    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int, short: int,
-    apart: int,
-) -> int:  # fmt: skip
+    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int, short: int
+) -> int:
     """Meet payments from position `at` on while they are ordinary; where it stopped.
 
     A payment of less than the open principal cannot settle the loan; one of more can, unless it
-    is the one at `short`, of which that is known. Several of one day can together, unless they lie
-    before `apart`.
+    is the one at `short`, of which that is known.
 
     A loan is even when just the instalments before the open one are covered; no component is ever
     covered less than that, so the sums decide. A payment of exactly the open instalment leaves it
@@ -84,9 +80,6 @@ def pay_instalments(
     while at < last and kinds[u64(at)] == _PAID:
         day, amount = i64(days[u64(at)]), amounts[u64(at)]
         if not before <= day <= until or amount <= 0:
-            break
-        more = u64(at + 1)
-        if at >= apart and at + 1 < last and days[more] == day and kinds[more] == _PAID:
             break
         before = day
         if stale:
@@ -160,67 +153,6 @@ def pay_instalments(
 
 
 @kernel(inline=True)
-def payments_of_day(facts: FactArrays, at: int, last: int) -> int:
-    """The place after the payments of one day that begin at a place."""
-    end = at + 1
-    while (
-        end < last and facts.kind[u64(end)] == _PAID and facts.day[u64(end)] == facts.day[u64(at)]
-    ):
-        end += 1
-    return end
-
-
-@kernel
-def largest_payment(facts: FactArrays, at: int, end: int) -> int:
-    """The place of the largest of some payments, the last one of equals."""
-    place = at
-    for other in range(at + 1, end):
-        if facts.amount[other] >= facts.amount[place]:
-            place = other
-    return place
-
-
-@kernel
-def pay_one(plan: Plan, state: State, work: I64, facts: FactArrays, at: int) -> None:
-    """Meet one payment, whatever else there is on its day."""
-    day = i64(facts.day[at])
-    if apply_fact(plan, state, work, day, _PAID, facts.amount[at], i64(0)) != OK:
-        pay_instalments(plan, state, facts, at, at + 1, day, at, at + 1)
-
-
-@kernel
-def settle_on_day(
-    plan: Plan, state: State, work: I64, facts: FactArrays, at: int, end: int
-) -> bool:
-    """Meet several payments of one day if they settle the loan; else change nothing.
-
-    They count in the order of their references, or, if that does not settle it, the largest last:
-    what is quoted after another payment closes the loan wherever its reference stands.
-    """
-    if end == at + 1 or state[META] & _MODE != IS_DISBURSED:
-        return False
-    total = i64(0)
-    for place in range(at, end):
-        if refuse_amount(_PAID, facts.amount[place]) != OK:
-            return False
-        total += facts.amount[place]
-    if total < settlement(plan, state, i64(facts.day[at])):
-        return False
-    for slot in range(SLOTS):
-        work[slot] = state[slot]
-    for tail in (end - 1, largest_payment(facts, at, end)):
-        for place in range(at, end):
-            if place != tail:
-                pay_one(plan, state, work, facts, place)
-        pay_one(plan, state, work, facts, tail)
-        if state[META] & IS_SETTLED:
-            return True
-        for slot in range(SLOTS):
-            state[slot] = work[slot]
-    return False
-
-
-@kernel(inline=True)
 def fold_facts(
     plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, after: int,
     until: int,
@@ -229,7 +161,7 @@ def fold_facts(
     days, kinds, amounts, args = facts.day, facts.kind, facts.amount, facts.arg
     if last - first > MAX_KERNEL_FACTS:
         return OUT_OF_RANGE
-    at, short, apart = first, i64(-1), first
+    at, short = first, i64(-1)
     while at < last:
         day, kind = i64(days[u64(at)]), i64(kinds[u64(at)])
         if at > first:
@@ -243,12 +175,7 @@ def fold_facts(
         amount = amounts[u64(at)]
         stopped = at
         if kind == _PAID:
-            if at >= apart:
-                apart = payments_of_day(facts, at, last)
-                if settle_on_day(plan, state, work, facts, at, apart):
-                    at = apart
-                    continue
-            stopped = pay_instalments(plan, state, facts, at, last, until, short, apart)
+            stopped = pay_instalments(plan, state, facts, at, last, until, short)
         elif kind == _DISBURSED and can_disburse(plan, state, day, amount):
             state[META] |= IS_DISBURSED
             stopped += 1

@@ -18,6 +18,8 @@ from starlette.responses import Response
 from usance.base.codes import Product
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
+from usance.platform.commands.command import Moment
+from usance.platform.commands.payments import reference_of
 from usance.platform.commands.plans import REASONS
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import MINE, form, html, language_of, see, texts
@@ -41,6 +43,8 @@ from usance.service.help.plan_rules import PlanKind
 COOKIE = "usance_borrower"
 PROVIDER = "provider"
 """The principal of a sandbox that pays at a click."""
+MAX_TRIES = 256
+"""References that are tried until one counts late enough."""
 PURPOSES = ("credit_bureau", "marketing")
 TEXT_VERSION = "1"
 
@@ -221,7 +225,7 @@ async def loan(guest: Guest, wrong: str = "", status: int = 200) -> Response:
         paid = await read.loan_payments(name)
         moment = read.moment
         settlement = await read.settlement_quote(name) if found["status"] == "active" else None
-        ref = f"my/{secrets.token_urlsafe(18)}"
+        ref = _last_of_day(moment, await read.facts(name), secrets.token_urlsafe(18))
     return guest.page(
         "loan", f"{guest.texts['loan']} {found['loan']}", status, loan=found, rows=rows, paid=paid,
         settlement=settlement, ref=ref, owed=_owed(found, moment.business_date), wrong=wrong,
@@ -229,6 +233,19 @@ async def loan(guest: Guest, wrong: str = "", status: int = 200) -> Response:
         money=lambda minor: printed(minor, moment.lender.currency),
         done=guest.texts.get("my_done_" + guest.request.query_params.get("done", ""), ""),
     )  # fmt: skip
+
+
+def _last_of_day(moment: Moment, facts: list[dict[str, Any]], key: str) -> str:
+    """A reference that counts after all payments of today: the day's payments go by their order.
+
+    So a settlement settles also on a day on which something was paid before.
+    """
+    provider = moment.lender.payout.provider
+    today = moment.business_date.isoformat()
+    last = max((int(each["ref"]) for each in facts if each["effective_on"] == today), default=0)
+    found = (f"my/{key}/{number}" for number in range(MAX_TRIES))
+    return next((each for each in found if reference_of(moment, provider, each) > last),
+                f"my/{key}")  # fmt: skip
 
 
 async def pay(guest: Guest) -> Response:
