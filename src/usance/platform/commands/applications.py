@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from usance.assess.decision.decide import Answer, Decision
 from usance.assess.decision.output_tables import LineState
 from usance.assess.decision.request import Request
+from usance.assess.fraud.links import Attribute
 from usance.base.codes import DecisionKind, DecisionOutcome
 from usance.base.errors import Problems, UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import CREATED, WAITING, Decided, Moment
+from usance.platform.commands.links import NO_LINKS, device_index, link_inputs, see
 from usance.platform.commands.screening import BLOCKED, HELD, state_of
 from usance.platform.errors import InputNotYours, InvalidField, UnknownInput
 from usance.platform.lender import ProductTerms
@@ -39,12 +41,16 @@ OWN_INPUTS = frozenset({
 
 @dataclass(frozen=True)
 class Apply:
-    """A user applies for a line; records and inputs are as `usance assess decide` takes them."""
+    """A user applies for a line; records and inputs are as `usance assess decide` takes them.
+
+    `device` is the channel's name of the device they apply from; its blind index is kept alone.
+    """
 
     user: str
     product: str
     records: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    device: str = ""
 
 
 def product_of(moment: Moment, name: str) -> ProductTerms:
@@ -63,7 +69,8 @@ async def apply(
     product = product_of(moment, command.product)
     given = check_inputs(moment, command.inputs)
     user = await load_user(transaction, user_id)
-    own = await own_inputs(transaction, moment, user)
+    device = device_index(moment.vault, command.device)
+    own = await own_inputs(transaction, moment, user, device)
     made = features_made(moment, command.records)
     inputs = {**{name: value for name, value in own.items() if name not in made}, **given}
     decision = decide(moment, user, DecisionKind.APPLICATION, inputs, command.records)
@@ -78,6 +85,7 @@ async def apply(
         line = open_line(changes, user, moment, product, recorded)
     changes.put("applications", decision_id=decision.decision_id, user_id=user.user_id,
                 product=int(product.product), line_id=line or 0, review_id=0)  # fmt: skip
+    see(changes, user.user_id, Attribute.DEVICE, device, moment)
     changes.user_changes.append(user.change())
     answer = decision_answer(moment.lender, Recorded(recorded, int(product.product), line))
     subject = print_id("de", decision.decision_id)
@@ -105,7 +113,7 @@ def features_made(moment: Moment, records: Mapping[str, Any]) -> frozenset[str]:
 
 
 async def own_inputs(
-    transaction: asyncpg.Connection, moment: Moment, user: UserRecord
+    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, device: bytes | None = None
 ) -> dict[str, Any]:
     """Inputs that the platform knows itself, those alone that the flow declares."""
     loans = (await open_positions(transaction, [user.user_id], moment.business_date))[user.user_id]
@@ -117,7 +125,8 @@ async def own_inputs(
     elsewhere = await transaction.fetchrow(
         "select * from usance.person_record($1, $2)", user.user_id, moment.at - timedelta(days=1)
     )
-    own = known_inputs(moment, user, loans, consent, dict(elsewhere))
+    linked = await link_inputs(transaction, user.user_id, device, moment.at)
+    own = known_inputs(moment, user, loans, consent, dict(elsewhere), linked)
     if "list_hit" in own:
         own["list_hit"] = {HELD: "watch", BLOCKED: "block"}.get(state, own["list_hit"])
     return own
@@ -125,19 +134,23 @@ async def own_inputs(
 
 def known_inputs(
     moment: Moment, user: UserRecord, loans: Sequence[OpenPosition], consent: bool | None,
-    elsewhere: Mapping[str, Any],
+    elsewhere: Mapping[str, Any], linked: Mapping[str, Any] = NO_LINKS,
 ) -> dict[str, Any]:  # fmt: skip
     """Inputs that follow from a user's open loans, counters and last consent.
 
-    `elsewhere` is what the same person did through other users: it counts as their own.
+    `elsewhere` is what the same person did through other users: it counts as their own. `linked`
+    is what they share with other users.
     """
     days = max((each.days_past_due for each in loans), default=0)
     worst = max(user.counters["worst_days"], days, elsewhere.get("worst_days") or 0)
     has_borrowed = user.counters["borrowed"] or elsewhere.get("borrowed")
     found: dict[str, Any] = {
-        "list_hit": "none", "applications_24h": 1 + (elsewhere.get("applications") or 0),
-        "device_users_30d": 1, "link_size": 1,
-        "bad_neighbours_ppm": None, "duplicate_identity": False,
+        "list_hit": "none",
+        "applications_24h": 1 + max(elsewhere.get("applications") or 0,
+                                    linked["device_applications"]),
+        "device_users_30d": linked["device_users_30d"], "link_size": linked["link_size"],
+        "bad_neighbours_ppm": linked["bad_neighbours_ppm"],
+        "duplicate_identity": False,  # registration refuses them
         "consent_given": moment.lender.is_sandbox if consent is None else consent,
         "funding_cost_ppm": moment.lender.document.get("funding_cost_ppm", 0),
         "reviewers": 1,

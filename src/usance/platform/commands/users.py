@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from usance.assess.fraud.links import Attribute
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.links import card_index, see
 from usance.platform.commands.screening import compare
 from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
@@ -166,6 +168,7 @@ async def set_person(
         channel=user.channel, details=key.seal("details", details.encode()),
         phone=phone_index(moment.vault, command.phone),
     )  # fmt: skip
+    see(changes, user.user_id, Attribute.PHONE, phone_index(moment.vault, command.phone), moment)
     answer = {
         "verified": True, "level": 1, "person": print_id("pe", person),
         "name": mask(command.name), "national_id": mask(command.national_id),
@@ -211,6 +214,8 @@ async def add_account(
         details=key.seal("account", details.encode()), is_verified=verified,
         usable_from=usable, debit=command.debit, added_at=moment.at,
     )  # fmt: skip
+    card = card_index(moment.vault, command.number)
+    see(changes, user.user_id, Attribute.BANK_CARD, card, moment)
     answer = {
         "account": print_id("ac", account), "user": command.user, "bank": command.bank,
         "number": masked, "debit": command.debit, "verified": verified,
