@@ -23,7 +23,7 @@ MAX_DEVICE = 255
 NO_LINKS = {
     "device_applications": 0, "device_users_30d": 1, "link_size": 1, "bad_neighbours_ppm": None,
 }  # fmt: skip
-"""What is said of somebody who shares nothing."""
+"""Inputs of somebody who shares nothing."""
 
 
 def device_index(vault: Vault, device: str) -> bytes | None:
