@@ -16,7 +16,7 @@ from usance.base.book import Book
 from usance.base.codes import FactKind, Fee, FundingModel
 from usance.base.errors import InputError, UsanceError
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.books.intake.importer import import_rows
+from usance.books.intake.importer import import_first_rows, import_rows
 from usance.books.intake.mapping import parse_intake
 from usance.books.sample import LOANS, sample_book
 from usance.loan.convention import CONVENTION_CODES
@@ -162,6 +162,16 @@ def test_a_row_that_cannot_be_true_refuses_the_file(
         import_rows(one_loan, file, parse_intake(FACT_MAP, "f.yaml"))
     assert f"{file} line 3" in str(found.value)
     assert one_loan.rows("facts") == 0
+
+
+def test_a_book_begins_with_a_file_that_is_taken_or_not_at_all(tmp_path: Path) -> None:
+    mapping = parse_intake(LOAN_MAP.replace("Erste", "Ende"), "loans.yaml")
+    loans, _ = loan_files(tmp_path, sample_book(tmp_path / "sample"))
+    with pytest.raises(UsanceError, match="unknown column 'Ende'"):
+        import_first_rows(tmp_path / "new", loans, mapping)
+    assert not (tmp_path / "new").exists()
+    made = import_first_rows(tmp_path / "new", loans, parse_intake(LOAN_MAP, "loans.yaml"))
+    assert made == ("loans", 5, 0)
 
 
 def test_a_reference_with_another_content_is_refused(one_loan: Book, tmp_path: Path) -> None:

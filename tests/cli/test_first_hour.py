@@ -45,6 +45,7 @@ def test_a_period_of_a_tape_without_rows_is_refused(usance: Usance, tmp_path: Pa
         ("measure book book --as-of 2024-06-30 --charts file", "--charts: file is a file"),
         ("measure book book --as-of 2024-06-30 --out book", "--out: book is a folder"),
         ("books run tape.csv --out file/book", "--out: file is a file"),
+        ("books run tape.csv --out /proc/none/book", "/proc/none"),
         ("assess train book --target bad --out model", "book: is a folder. Name a file"),
     ],
 )

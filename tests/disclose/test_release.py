@@ -393,9 +393,17 @@ def test_no_book_and_no_rate(
         assert fresh.rate
 
 
-def test_wrong_filers() -> None:
+def test_wrong_filers(tmp_path: Path) -> None:
     with pytest.raises(UsanceError, match="3 problems"):
         parse_filer("unit: dozen\ntranslation: {rate: -1}\n")
+    for rate in ("1e400", "9" * 30, "0.00000001"):
+        with pytest.raises(UsanceError, match="is no rate of exchange"):
+            parse_filer(f"name: A\ntranslation: {{rate: {rate}}}\n")
+    own = tmp_path / "profile.yaml"
+    for key, value in (("per_share_decimals", 99), ("adjustment_tax_rate", "much")):
+        own.write_text(f"extends: house\nrounding: {{{key}: {value}}}\n")
+        with pytest.raises(UsanceError, match=rf"rounding\.{key} is"):
+            load_profile(own)
     with pytest.raises(UsanceError, match="unknown text 'headlin'"):
         load_wording("en", {"headlin": "x"})
     with pytest.raises(UsanceError, match="unknown language 'xx'"):

@@ -27,8 +27,9 @@ NAMES = ColumnNames({"requested_at": "when", "loan": "no", "borrower": "who"})
 def stream(folder: Path, rows: str) -> Requests:
     table, out = folder / "own.csv", folder / "STREAM.csv"
     table.write_text(HEADER + rows, encoding="utf-8")
-    write_own_requests(table, out, NAMES, currency="EUR", zone="Europe/Amsterdam")
-    return read_requests(out, Mandates((), currency="EUR"))
+    given = Mandates((), currency="EUR", time_zone="Europe/Amsterdam")
+    write_own_requests(table, out, NAMES, given)
+    return read_requests(out, given)
 
 
 def test_order_numbers_and_units(tmp_path: Path) -> None:
@@ -53,11 +54,16 @@ def test_order_numbers_and_units(tmp_path: Path) -> None:
         ("soon,K,a,sme,1,6,9%,1,2\n", "1 cell of column 'when' is no moment"),
         ("2024-06-03,K,a,sme,1.234,6,9%,1,2\n", "is no amount"),
         ("", "no requests"),
+        (
+            "2024-06-04,K-2,a,sme,1,1300,9%,1,2\n2024-06-03,K-1,a,sme,1,6,9%,1,2\n",
+            r"own\.csv line 2: months is 1300, outside 1 to 1200",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
     with pytest.raises(UsanceError, match=message):
         stream(tmp_path, rows)
+    assert [each.name for each in tmp_path.iterdir()] == ["own.csv"]
 
 
 def test_own_names_are_taken_and_told(tmp_path: Path) -> None:

@@ -104,6 +104,19 @@ def test_a_missing_column_names_the_nearest(tmp_path: Path) -> None:
         measure_tape(tmp_path / "tape.csv", parse_mapping(MAP))
 
 
+def test_a_column_without_a_name_and_a_file_cut_in_its_first_row_are_no_fault(
+    tmp_path: Path,
+) -> None:
+    header, *rows = TAPE.splitlines()
+    numbered = [f",{header}", *(f"{number},{row}" for number, row in enumerate(rows))]
+    (tmp_path / "tape.csv").write_text("\n".join(numbered))  # as data frames are written
+    with pytest.raises(UsanceError, match=r"tape\.csv: 8 problems"):
+        measure_tape(tmp_path / "tape.csv", parse_mapping(MAP))
+    (tmp_path / "tape.csv").write_text(f"{header}\n{rows[0][:3]}")
+    with pytest.raises(UsanceError, match=r"tape\.csv line 2: 2 cells under 5 columns"):
+        measure_tape(tmp_path / "tape.csv", parse_mapping(MAP))
+
+
 @pytest.mark.parametrize("content", [b"", b"id\n", b"\xff\xfe,\n1,2\n", b"PAR1"])
 def test_files_that_are_no_tape_are_refused(tmp_path: Path, content: bytes) -> None:
     for name in ("tape.csv", "tape.csv.gz", "tape.parquet"):

@@ -238,6 +238,11 @@ _REFUSALS = {
     errno.EACCES: "Check who may use it, or choose another place",
     errno.EPERM: "Check who may use it, or choose another place",
     errno.EROFS: "Choose another place",
+    errno.ENOENT: "Check the name and its folders",
+    errno.EISDIR: "Name a file inside it",
+    errno.EEXIST: "Choose another place",
+    errno.ELOOP: "Choose a place that no link leads back to",
+    errno.EBUSY: "Wait until nothing else uses it",
     errno.ENOTDIR: "Choose a place whose parents are all folders",
     errno.ENAMETOOLONG: "Choose a shorter name",
 }
@@ -253,7 +258,7 @@ def refusal(error: OSError) -> FileRefused | None:
     out/a.csv: cannot be read or written: Read-only file system. Choose another place.
     """
     fix = _REFUSALS.get(error.errno or 0)
-    if fix is None:
+    if fix is None or (error.errno == errno.ENOENT and error.filename is None):
         return None
     # A write knows its file only by a number.
     named = error.filename is not None

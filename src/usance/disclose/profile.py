@@ -35,6 +35,7 @@ _CHOICES = {
     "per_ads": ("published", "direct"),
     "effective_tax_adds_back": ("share_based_pay", "nothing"),
 }
+_WHOLE = {"ads_ratio": (1, 1_000_000), "per_share_decimals": (0, 6)}
 
 Pattern = re.Pattern[str]
 
@@ -176,11 +177,14 @@ def _rounding(given: dict[str, Any], where: str) -> Rounding:
             raise unknown("rounding", str(key), names, where=where)
         if key in _CHOICES and value not in _CHOICES[key]:
             raise unknown(key, str(value), _CHOICES[key], where=where)
-    for key in ("ads_ratio", "per_share_decimals"):
-        if not isinstance(given[key], int) or given[key] < (key == "ads_ratio"):
-            fix = "Give a whole number"
+    for key, (lowest, highest) in _WHOLE.items():
+        if not isinstance(given[key], int) or not lowest <= given[key] <= highest:
+            fix = f"Give a whole number, {lowest} to {highest}"
             raise ProfileError(f"rounding.{key} is {given[key]!r}", where=where, fix=fix)
     tax = str(given["adjustment_tax_rate"])
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?%?", tax):
+        fix = "Write 25% or 0.25"
+        raise ProfileError(f"rounding.adjustment_tax_rate is {tax!r}", where=where, fix=fix)
     rate = Fraction(Decimal(tax.rstrip("%"))) / (100 if tax.endswith("%") else 1)
     return Rounding(**{**given, "adjustment_tax_rate": rate})
 

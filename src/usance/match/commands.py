@@ -78,13 +78,9 @@ def requests(
     from usance.base.column_files import ColumnNames
     from usance.match.mandates.file import read_mandates
     from usance.match.own_requests import write_own_requests
-    from usance.match.router.requests import read_requests
 
     mandates = read_mandates(mandates_file)
-    count = write_own_requests(
-        table, out, ColumnNames.read(mapping), currency=mandates.currency, zone=mandates.time_zone
-    )
-    read_requests(out, mandates)
+    count = write_own_requests(table, out, ColumnNames.read(mapping), mandates)
     if as_json:
         print_answer({"file": str(out), "requests": count})
         return

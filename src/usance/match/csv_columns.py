@@ -22,8 +22,9 @@ A column is declared by `IntegerColumn` (a range, names that stand for numbers),
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,16 @@ class DateColumn:
 
 
 Column = IntegerColumn | MomentColumn | DateColumn
+Places = Callable[[Sequence[int]], list[str]]
+"""The places of rows, for messages."""
 
 
 def read_columns(
-    path: Path | str, columns: Mapping[str, Column], error: type[InputError]
-) -> dict[str, I64]:
-    """The columns asked for; others are ignored."""
+    path: Path | str, columns: Mapping[str, Column], error: type[InputError],
+    places: Places | None = None,
+) -> dict[str, I64]:  # fmt: skip
+    """The columns asked for; others are ignored. `places` names rows, else file and line do."""
+    places = places or partial(line_numbers, path)
     table = _texts(path, columns, error)
     missing = [
         error(f"has no column {name}", where=str(path), fix=f"Add it; it has {_shown(table)}")
@@ -89,7 +94,7 @@ def read_columns(
         cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
         values = _fast(cells, column)
         if values is None:
-            values, wrong = _slow(cells, name, column, path, error, MAX_PROBLEMS - len(problems))
+            values, wrong = _slow(cells, name, column, places, error, MAX_PROBLEMS - len(problems))
             problems += wrong
         found[name] = values
     raise_all(problems, where=str(path))
@@ -219,7 +224,7 @@ def _numbers(cells: Any) -> I64:
 
 
 def _slow(
-    cells: Any, name: str, column: Column, path: Path | str, error: type[InputError], most: int
+    cells: Any, name: str, column: Column, places: Places, error: type[InputError], most: int
 ) -> tuple[I64, list[UsanceError]]:
     """A column cell by cell; the first that cannot be read are named, each with its line."""
     values, wrong = np.zeros(len(cells), np.int64), dict[int, InputError]()
@@ -232,7 +237,7 @@ def _slow(
             wrong[row] = problem
     return values, [
         error(problem.what, where=at, fix=problem.fix)
-        for problem, at in zip(wrong.values(), line_numbers(path, [*wrong]), strict=True)
+        for problem, at in zip(wrong.values(), places([*wrong]), strict=True)
     ]
 
 

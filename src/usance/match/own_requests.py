@@ -7,38 +7,43 @@ The file is read by a mapping (`usance.base.column_files`) that names `requested
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from usance.base.arrays import I64
-from usance.base.atomic_files import check_file_place
+from usance.base.atomic_files import check_file_place, naming_failures, replace
 from usance.base.column_files import ColumnFile, ColumnNames, first_rows
+from usance.base.csv_lines import row_lines, row_word
 from usance.base.errors import raise_all
 from usance.base.ids import PER_USER
 from usance.match.csv_columns import write_columns
 from usance.match.errors import StreamError
+from usance.match.mandates.mandate import Mandates
+from usance.match.router.requests import read_requests
 
 NEEDED = ("requested_at", "loan", "product", "amount", "months", "rate", "grade", "region")
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
-def write_own_requests(
-    path: Path, out: Path, names: ColumnNames, *, currency: str, zone: str
-) -> int:
+def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mandates) -> int:
     """Write the stream of a table, in order; the number of its requests.
 
-    Moments without an offset are by the clocks of `zone`.
+    Moments without an offset are by the clocks of the mandates. A table with something that they
+    do not know is refused, with its lines, and nothing is written.
     """
     check_file_place(out, "--out")
+    zone = ZoneInfo(mandates.time_zone)
     file = ColumnFile(path, names)
     file.need(*NEEDED)
-    at = file.read("requested_at", "moment", lambda cell: _moment(cell, ZoneInfo(zone)))
+    at = file.read("requested_at", "moment", lambda cell: _moment(cell, zone))
     numbers = {
-        "amount_minor": file.amounts("amount", currency), "months": file.wholes("months"),
+        "amount_minor": file.amounts("amount", mandates.currency), "months": file.wholes("months"),
         "rate_ppm": file.rates("rate"), "grade": file.wholes("grade"),
     }  # fmt: skip
     raise_all(file.problems, where=str(path))
@@ -61,7 +66,17 @@ def write_own_requests(
         **{name: texts.take(order) for name, texts in words.items()},
         "loan_ref": file.texts("loan").take(order),
     }  # fmt: skip
-    write_columns(out, columns)
+    lines, word = row_lines(path, len(file)), row_word(path)
+
+    def places(rows: Sequence[int]) -> list[str]:
+        return [f"{path} {word} {lines[order[row]]}" for row in rows]
+
+    with naming_failures(out), TemporaryDirectory() as folder:
+        stream = Path(folder) / "stream.csv"
+        write_columns(stream, columns)
+        read_requests(stream, mandates, places)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        replace(out, stream.read_bytes())
     return len(order)
 
 

@@ -26,16 +26,14 @@ def import_file(
 ) -> None:
     """Take a file into a book, made if it is not there; the same file again adds nothing."""
     from usance.base.book import Book, is_empty
-    from usance.books.intake.importer import import_rows
+    from usance.books.intake.importer import import_first_rows, import_rows
     from usance.books.intake.mapping import read_intake
 
     given = read_intake(mapping)
     if is_empty(book):
-        currency = given.currency.label if given.currency else None
-        into = Book.create(book, currency=currency)
+        done = import_first_rows(book, file, given)
     else:
-        into = Book.open(book)
-    done = import_rows(into, file, given)
+        done = import_rows(Book.open(book), file, given)
     if as_json:
         print_answer({"table": done.table, "added": done.added, "known": done.known})
         return

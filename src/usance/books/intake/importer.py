@@ -39,49 +39,65 @@ def import_rows(book: Book, path: Path, mapping: IntakeMapping) -> IntakeResult:
 
         check_currency(mapping.currency.label, book.manifest.currency, str(path))
     with book.held():
-        if mapping.rows == "loan":
-            return _loans(book, path, mapping)
-        if mapping.rows == "fact":
-            return _facts(book, path, mapping)
-        return _group_facts(book, path, mapping)
+        return _write(book, _READ[mapping.rows](book, path, mapping))
 
 
-def _loans(book: Book, path: Path, mapping: IntakeMapping) -> IntakeResult:
-    rows, refs, known = new_loans(book, path, mapping)
+def import_first_rows(folder: Path, path: Path, mapping: IntakeMapping) -> IntakeResult:
+    """Take a file into a new book; one that is refused leaves no book behind."""
+    currency = mapping.currency.label if mapping.currency else None
+    given = _READ[mapping.rows](Book.in_memory(folder, currency=currency), path, mapping)
+    return _write(Book.create(folder, currency=currency), given)
+
+
+class _Given(NamedTuple):
+    """Rows of a file by month, to be added to a book, and the own names of its loans."""
+
+    result: IntakeResult
+    by_month: dict[int, pa.Table]
+    refs: pa.Table | None = None
+
+
+def _write(book: Book, given: _Given) -> IntakeResult:
+    if given.by_month:
+        with book.writing() as step:
+            for month, rows in sorted(given.by_month.items()):
+                step.add(given.result.table, rows, month=month)
+            if given.refs is not None:
+                step.add("refs", given.refs, instead=True)
+    return given.result
+
+
+def _loans(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
+    rows, names, known = new_loans(book, path, mapping)
     by_month = defaultdict[int, list[Row]](list)
     for row in rows:
         by_month[to_month(row["disbursed_on"])].append(row)
-    if rows:
-        before = book.read("refs")
-        new = make("refs", loan_id=list(refs.values()), loan_ref=list(refs))
-        with book.writing() as step:
-            for month, given in sorted(by_month.items()):
-                step.add("loans", _table("loans", given), month=month)
-            step.add("refs", sort(pa.concat_tables([before, new]), table("refs")), instead=True)
-    return IntakeResult("loans", len(rows), known)
+    new = make("refs", loan_id=list(names.values()), loan_ref=list(names))
+    refs = sort(pa.concat_tables([book.read("refs"), new]), table("refs"))
+    tables = {month: _table("loans", given) for month, given in by_month.items()}
+    return _Given(IntakeResult("loans", len(rows), known), tables, refs)
 
 
-def _facts(book: Book, path: Path, mapping: IntakeMapping) -> IntakeResult:
+def _facts(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
     rows, known = new_facts(book, path, mapping)
     by_month = defaultdict[int, list[Row]](list)
     for row in rows:
         by_month[to_month(row["booked_at"].date())].append(row)
-    if rows:
-        with book.writing() as step:
-            for month, given in sorted(by_month.items()):
-                step.add("facts", _table("facts", given), month=month)
-    return IntakeResult("facts", len(rows), known)
+    tables = {month: _table("facts", given) for month, given in by_month.items()}
+    return _Given(IntakeResult("facts", len(rows), known), tables)
 
 
-def _group_facts(book: Book, path: Path, mapping: IntakeMapping) -> IntakeResult:
+def _group_facts(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
     facts, known = new_group_facts(book, path, mapping)
-    months = sorted({to_month(each.booked_at.date()) for each in facts})
-    if facts:
-        with book.writing() as step:
-            for month in months:
-                booked = [each for each in facts if to_month(each.booked_at.date()) == month]
-                step.add("group_facts", table_of_facts(booked), month=month)
-    return IntakeResult("group_facts", len(facts), known)
+    tables = {
+        month: table_of_facts([each for each in facts if to_month(each.booked_at.date()) == month])
+        for month in sorted({to_month(each.booked_at.date()) for each in facts})
+    }
+    return _Given(IntakeResult("group_facts", len(facts), known), tables)
+
+
+_READ = {"loan": _loans, "fact": _facts, "group_fact": _group_facts}
+"""How the rows of a file are read, by what they are."""
 
 
 def _table(name: str, rows: Sequence[Row]) -> pa.Table:

@@ -120,12 +120,16 @@ def _registrant(given: Fields | None) -> dict[str, str]:
     return found
 
 
+MAX_RATE = 10**6
+"""No currency costs as many units of another; what is above is a slip."""
+
+
 def _rate(given: Any, where: str) -> Decimal:
     try:
         rate = Decimal(str(given))
     except InvalidOperation:
         rate = Decimal(0)
-    if not rate.is_finite() or rate <= 0 or rate != round(rate, 6):
+    if not (rate.is_finite() and 0 < rate < MAX_RATE and rate == round(rate, 6)):
         fix = "Give units of the reporting currency for one of the other, such as 7.2672"
         raise FilerError(f"{given} is no rate of exchange", where=where, fix=fix)
     return rate

@@ -28,6 +28,7 @@ from usance.match.csv_columns import (
     Column,
     IntegerColumn,
     MomentColumn,
+    Places,
     line_numbers,
     read_columns,
     text_column,
@@ -87,9 +88,9 @@ def from_columns(**columns: Any) -> Requests:
     return Requests(*(np.ascontiguousarray(given[name], np.int64) for name in names))
 
 
-def read_requests(path: Path | str, mandates: Mandates) -> Requests:
-    """The requests of a stream file, or everything that is wrong with it."""
-    found = read_columns(path, _declared(mandates), StreamError)
+def read_requests(path: Path | str, mandates: Mandates, places: Places | None = None) -> Requests:
+    """The requests of a stream file, or everything that is wrong with it, named by `places`."""
+    found = read_columns(path, _declared(mandates), StreamError, places)
     requests = from_columns(**{name: found[name] for name in found})
     if not len(requests):
         raise StreamError(

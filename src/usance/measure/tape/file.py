@@ -12,8 +12,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from usance.base.arrays import I64
 from usance.base.csv_lines import row_lines, row_place
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.measure.errors import TapeError
@@ -43,10 +45,12 @@ def read_rows(
     `dates` has the format in which a column of real dates is written out as text.
     """
     file = Path(path)
+    # Rows that could be read; None for all of them.
+    numbers: I64 | None = None
     if file.suffix == ".parquet":
         data, broken, problems = _parquet(file)
     else:
-        data, broken, problems = _csv(file, columns.values())
+        (data, broken, problems), numbers = _csv(file, columns.values())
     raise_all(
         [
             unknown("column", name, data.column_names, where=places.get(key, str(path)))
@@ -64,8 +68,8 @@ def read_rows(
         where=str(path),
     )
     lines = row_lines(file, len(data) + broken)
-    numbers = data.column("").to_numpy() - 1 if "" in data.column_names else slice(None)
-    made: dict[str, Any] = {"row": pa.array(lines[numbers], pa.int64())}
+    shown = lines if numbers is None else lines[numbers - 1]
+    made: dict[str, Any] = {"row": pa.array(shown, pa.int64())}
     for key in expected:
         if key in columns:
             made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
@@ -74,7 +78,7 @@ def read_rows(
     return FileRows(pa.table(made), broken, problems)
 
 
-def _csv(file: Path, wanted: Collection[str]) -> FileRows:
+def _csv(file: Path, wanted: Collection[str]) -> tuple[FileRows, I64 | None]:
     from pyarrow import csv
 
     problems: list[UsanceError] = []
@@ -109,11 +113,10 @@ def _csv(file: Path, wanted: Collection[str]) -> FileRows:
         ) from None
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise _unreadable(file, error) from None
-    if broken:
-        gone = {number - 1 for number in broken}
-        numbers = [n for n in range(1, len(data) + len(gone) + 1) if n not in gone]
-        data = data.append_column("", pa.array(numbers))
-    return FileRows(data, len(broken), problems)
+    if not broken:
+        return FileRows(data, 0, problems), None
+    numbers = np.arange(1, len(data) + len(broken) + 1)
+    return FileRows(data, len(broken), problems), np.setdiff1d(numbers, np.array(broken) - 1)
 
 
 def _separator(file: Path, wanted: Collection[str]) -> str:
