@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.platform.applicants import GOOD
+from tests.platform.applicants import GOOD, borrower
 from tests.platform.databases import fresh, with_owner
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_concurrency import storm
@@ -43,8 +43,9 @@ sources:
 {source}
 """
 LIMITS = {
-    "total": ("", "", lambda room: room * 1_000),
+    "total": ("", "", lambda major: major),
     "concentration": ("", "    ramp: {ramp}\n    mix: [{{product: instalment, share: 40%}}]", None),
+    "person": ("", "    borrower_limit: {room}", None),
     "model share": ("  ramp: {ramp}\n  mix: [{{model: on_balance_sheet, most: 40%}}]", "", None),
 }
 
@@ -57,12 +58,13 @@ def migrated(server: Embedded) -> str:
     return name
 
 
-def lender(copied: Sandbox, limit: str, room: int, *, guard: bool) -> Sandbox:
-    """A sandbox with one source, whose limit leaves room for some loans."""
+def lender(copied: Sandbox, limit: str, room_minor: int, *, guard: bool) -> Sandbox:
+    """A sandbox with one source, whose limit leaves room for some principal."""
     platform, source, total = LIMITS[limit]
+    major = room_minor // 100
     text = MANDATE.format(
-        platform=platform.format(ramp=room * 1_000), source=source.format(ramp=room * 1_000),
-        total=total(room) if total else 1_000_000_000,
+        platform=platform.format(ramp=major), source=source.format(ramp=major, room=major),
+        total=total(major) if total else 1_000_000_000,
     )  # fmt: skip
 
     async def install(platform: Platform) -> None:
@@ -103,15 +105,30 @@ def placed(sandbox: Sandbox) -> int:
     return int(sandbox.sql("operations", "select count(*) from usance.loans"))
 
 
+ADA = {"name": "Ada", "national_id": "11010519491231002X", "phone": "13800000000"}
+
+
+def asking(sandbox: Sandbox, limit: str, count: int) -> list[str]:
+    """Users of as many drawdowns: one each, or two of one person who is known in two channels."""
+    if limit != "person":
+        return borrowers(sandbox, count)
+    users = [borrower(sandbox, "ada", channel=channel) for channel in ("channel", "channel_2")]
+    for user, channel in zip(users, ("channel", "channel_2"), strict=True):
+        sandbox.do(channel, "person.set", {"user": user, **ADA})
+    return users * (count // 2)
+
+
 @pytest.mark.parametrize(
     ("limit", "room"),
-    [*((limit, 8) for limit in LIMITS),
-     *(pytest.param(limit, 100, marks=pytest.mark.nightly) for limit in LIMITS)],
+    [*((limit, 8) for limit in LIMITS), ("total", 100),
+     *(pytest.param(limit, 100, marks=pytest.mark.nightly) for limit in LIMITS
+       if limit != "total")],
 )  # fmt: skip
 def test_a_limit_is_never_oversold(server: Embedded, migrated: str, limit: str, room: int) -> None:
     copied = Sandbox(server, fresh(server, f"storm_{limit}_{room}", migrated))
-    sandbox = lender(copied, limit, room, guard=True)
-    states = storm(sandbox, borrowers(sandbox, 2 * room))
+    amount = AMOUNT if limit != "person" else AMOUNT // 10  # so that both lines are wide enough
+    sandbox = lender(copied, limit, room * amount, guard=True)
+    states = storm(sandbox, asking(sandbox, limit, 2 * room), amount, "administrator")
     assert (states.count("active"), states.count("no_source")) == (room, room)
     assert placed(sandbox) == room
 
@@ -121,6 +138,14 @@ def test_without_its_judgement_the_limit_is_oversold(
     server: Embedded, migrated: str, limit: str
 ) -> None:
     copied = Sandbox(server, fresh(server, f"unjudged_{limit}", migrated))
-    sandbox = lender(copied, limit, 4, guard=False)
-    storm(sandbox, borrowers(sandbox, 8))
+    sandbox = lender(copied, limit, 4 * AMOUNT, guard=False)
+    storm(sandbox, asking(sandbox, limit, 8), who="administrator")
     assert placed(sandbox) > 4
+
+
+@pytest.mark.parametrize("room", [8, pytest.param(100, marks=pytest.mark.nightly)])
+def test_a_line_is_never_oversold_by_four_workers(sandbox: Sandbox, room: int) -> None:
+    user = borrower(sandbox)  # a line of 22,200.00
+    states = storm(sandbox, [user] * 2 * room, 2_220_000 // room)
+    assert (states.count("active"), states.count("declined")) == (room, room)
+    assert placed(sandbox) == room
