@@ -38,13 +38,13 @@ from usance.platform.live import Platform
 from usance.platform.loan_fold import PackedLoan, unpack
 from usance.platform.loan_record import load_loans
 from usance.platform.principals import Principal
-from usance.platform.settling import Parts, owed
+from usance.platform.settlement import Parts, owed
 from usance.platform.store.bulk import read_rows
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.twin_load import LOADED, load_tables
 from usance.platform.vault import Vault
-from usance.service.events_of_loan import DayPart
+from usance.service.loan_servicing import DayPart
 from usance.service.settlement.batch import next_batches
 
 COUNT = int(os.environ.get("USANCE_BENCH_COMMANDS", "512"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from usance import cli
-from usance.base.progress import ProgressLine, each_told, listening, tell
+from usance.base.progress import ProgressLine, listening, tell, with_progress
 
 
 class Terminal(io.StringIO):
@@ -47,7 +47,7 @@ def test_a_new_stage_has_its_own_pace() -> None:
 
 def test_nobody_listens_nothing_is_said() -> None:
     tell("alone", 1, 2)
-    assert list(each_told("alone", "abc", 3)) == ["a", "b", "c"]
+    assert list(with_progress("alone", "abc", 3)) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -17,7 +17,7 @@ from usance.fund.deal_terms import DealKind, DealTerms
 from usance.fund.held_deal import NO_LOANS, HeldDeal, close_deal, collect, cut_off, pay_collected
 from usance.fund.loan_tables import LoanTables
 from usance.fund.payment_date import Distribution
-from usance.fund.warranties import refused, told_late
+from usance.fund.warranties import refused, restated
 from usance.loan import Fact, Terms, schedule
 from usance.loan.documents.loan import LoanDocument
 from usance.loan.facts import canonical_key
@@ -78,7 +78,7 @@ def live(
     for _ in range(dates):
         assert held.next_on is not None
         known = moment(held.next_on)
-        gone = [refused(held, some.pool(day, known)) for some, day in told_late(held, loans, known)]
+        gone = [refused(held, some.pool(day, known)) for some, day in restated(held, loans, known)]
         ineligible = np.sort(np.concatenate([NO_LOANS, *gone]))
         made = collect(held, loans, known, days, ineligible=ineligible)
         paid = pay_collected(held, made, known)

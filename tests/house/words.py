@@ -47,6 +47,12 @@ Spans Cube Pack TapeMap Asker Asked CannotDivide: the word of data engineers
 Blanks Quoted Drilling Printed Translated: MissingCells, NarrativeFigures, RoundedStatements
 makers_of said_day: derivations_of
 standing_facts: unreversed_facts
+each_told told_late told_period: with_progress, restated, reported_period
+guaranteeing settling pausing restoring timekeeper: the noun it holds
+Outermost Tried nobodys: OuterMiddleware, DeliveryResult, unmatched_hash
+strata_to_come ClassToCome ToCome: remaining_strata, ProjectedClass, ProjectedDates
+forbidding Reached: broken_rules, ContactOutcome
+keep_time keep_moving keep_contacting keep_planning: the loop of the thing
 """)
 """Identifiers that must not come back anywhere, each with the word to write instead."""
 
@@ -58,7 +64,9 @@ WITHIN = {
                       "placing: placement\nExperience: ApprovalTracker"),
     "books": _retired("looking: ClosedBooks\nis_over: is_fully_settled\nFORMS: FACT_SCHEMAS"),
     "service": _retired("is_over: is_closed, has_ended"),
-    "platform": _retired("door: the word of the page\nknobs: parameters"),
+    "platform": _retired("door: the word of the page\nknobs: parameters\nGuest: BorrowerVisit, "
+                         "PortalVisit\nmaking: build\nmeant: decode\n"
+                         "filed_by: partitioned_by"),
     "world": _retired("desks: specialisations\nturns: source_events\nasking: demand\n"
                       "shapes: distributions\nbegun: stream_prefix"),
     "twin": _retired("served serving: shard_month, loan_month\nrouted: routing, booking\n"

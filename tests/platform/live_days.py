@@ -168,9 +168,9 @@ class LiveDays(DayByDay):
                               products=products)  # fmt: skip
         flow = replace(self.context.assessor.flow, valid_from=date(2000, 1, 1))
         self.lender.__dict__["decider"] = Decider(flow)
-        desk = self.platform.services.desk
-        desk.router = LiveRouter(mandates, POLICY, plans_itself=True)
-        desk.configuration = base.configuration
+        shared = self.platform.services.router
+        shared.router = LiveRouter(mandates, POLICY, plans_itself=True)
+        shared.configuration = base.configuration
         self.loop.run_until_complete(self._lender())
 
     def live(self, month: int) -> None:
@@ -186,7 +186,7 @@ class LiveDays(DayByDay):
         newcomers = list(self.newcomers(month))
         mandates = self.mandates(month)
         self.begin_month(month, mandates)
-        desk, checkpoint = State(), None
+        state, checkpoint = State(), None
         served = list(self.accounts.values())
         self.back = []
         for day in range(first, last + 1):
@@ -198,7 +198,7 @@ class LiveDays(DayByDay):
                 if person is not None:
                     self.register(person, day, month)
                 elif self.assess(ask, month):
-                    desk, checkpoint = self.place(ask, month, mandates, desk, checkpoint)
+                    state, checkpoint = self.place(ask, month, mandates, state, checkpoint)
             for account in served:
                 self.evening(account, day, month, intended[account.loan_id], known_at)
                 self.note_released(account, day, known_at, month)

@@ -22,12 +22,12 @@ from usance.platform.errors import LenderPaused, OrdersNotAsked, OutboundRefused
 from usance.platform.jobs.queue import NewJob, enqueue, take
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
-from usance.platform.partners.dispatch import keep_moving, move_orders
+from usance.platform.partners.dispatch import move_orders, order_loop
 from usance.platform.partners.simulated_provider import SimulatedProvider
 from usance.platform.principals import SYSTEM
-from usance.platform.restoring import release
+from usance.platform.restore import release
+from usance.platform.scheduler import take_turn
 from usance.platform.store.server import Embedded
-from usance.platform.timekeeper import look
 from usance.world.payment_provider import PaymentProvider
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Restored:
 
         return sandbox.within(wired)
 
-    def go_on(self) -> None:
+    def ask_candidates(self) -> None:
         """The history that is lost: the payout is sent and settles."""
         self.within(self.lost, move_orders)
         assert len(self.wire.sent) == 1
@@ -106,8 +106,8 @@ def restored(server: Embedded, request: pytest.FixtureRequest) -> Restored:
 def test_nothing_goes_out_and_no_time_goes_by_before_the_release(restored: Restored) -> None:
     async def served(platform: Platform) -> bool:
         stop = asyncio.Event()
-        moving = asyncio.create_task(keep_moving(platform, stop))
-        had_turn = await look(platform, seals=True)
+        moving = asyncio.create_task(order_loop(platform, stop))
+        had_turn = await take_turn(platform, seals=True)
         await asyncio.sleep(0.5)
         stop.set()
         await moving
@@ -124,7 +124,7 @@ def test_nothing_goes_out_and_no_time_goes_by_before_the_release(restored: Resto
 
 
 def test_a_payout_of_the_lost_history_is_found_and_not_sent_again(restored: Restored) -> None:
-    restored.go_on()
+    restored.ask_candidates()
     assert restored.released() == 1
     restored.advanced(START + timedelta(days=2))
     assert len(restored.wire.sent) == 1
@@ -135,7 +135,7 @@ def test_a_payout_of_the_lost_history_is_found_and_not_sent_again(restored: Rest
 
 def test_without_asking_it_would_be_sent_again(restored: Restored) -> None:
     """Negative control: whoever lets the lender go on without asking sends a payout twice."""
-    restored.go_on()
+    restored.ask_candidates()
     with_owner(restored.before.server, restored.before.name, lambda connection: connection.execute(
         "update usance.restores set released_at = clock_timestamp()"))  # fmt: skip
     restored.within(restored.before, move_orders)
@@ -153,7 +153,7 @@ def test_a_payout_that_never_went_out_is_sent_after_finality_alone(restored: Res
 
 
 def test_while_its_provider_is_silent_the_lender_stays_paused(restored: Restored) -> None:
-    restored.go_on()
+    restored.ask_candidates()
     restored.wire.is_away = True
     with pytest.raises(OrdersNotAsked, match=rf"{restored.payout['order']}.*--unasked"):
         restored.released()

@@ -20,7 +20,7 @@ from usance.platform.installation import install
 from usance.platform.lake.export import export
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
-from usance.platform.restoring import release, restore_home
+from usance.platform.restore import release, restore_home
 from usance.platform.store.backup import LogReceiver, bases, take_base, verify
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded

@@ -45,7 +45,7 @@ def storm(
         for worker in workers:  # each has its router before anybody draws, and knows its own alone
             async with worker.database.transaction(0) as transaction:
                 lender = (await now(transaction, worker.services)).lender
-                await worker.services.desk.open(transaction, lender)
+                await worker.services.router.open(transaction, lender)
 
         async def one(number: int, user: str) -> str:
             command = Draw(user, "instalment", amount_minor, 6)

@@ -149,7 +149,7 @@ def test_without_the_check_the_same_storm_runs_over_the_edge(
     # Without the check a person is called a fourth time too, which is not what this is about.
     owner(crowd[0], *("alter table usance.contact_attempts drop constraint contact_attempts_" + each
                       for each in ("quiet_hours", "daily_limit")))  # fmt: skip
-    monkeypatch.setattr(contacts, "forbidding", lambda *_: ())
+    monkeypatch.setattr(contacts, "broken_rules", lambda *_: ())
     edge = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     cross(crowd, zone, edge)
     assert wrong_side(begun(crowd[0]), edge, kind) > 0

@@ -26,10 +26,10 @@ from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
+from usance.platform.scheduler import TURN, schedule_loop, take_turn
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
-from usance.platform.timekeeper import TURN, keep_time, look
-from usance.service.events_of_loan import DayPart
+from usance.service.loan_servicing import DayPart
 
 T = TypeVar("T")
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -120,9 +120,9 @@ def test_a_clock_set_back_over_a_cut_off_is_named(left_alone: Sandbox) -> None:
 
 def test_the_timekeeper_seals_and_ends_the_day(left_alone: Sandbox, tmp_path: Path) -> None:
     async def work(platform: Platform) -> None:
-        assert await look(platform, seals=True)
+        assert await take_turn(platform, seals=True)
         await run_jobs(platform.database, kinds_of(platform), until_empty=True)
-        assert await look(platform, seals=True)  # the same day is not ended twice
+        assert await take_turn(platform, seals=True)  # the same day is not ended twice
 
     on_platform(left_alone, work, tmp_path)
     yesterday = today() - timedelta(days=1)
@@ -170,9 +170,9 @@ def test_one_of_many_workers_keeps_the_time(left_alone: Sandbox, tmp_path: Path)
     async def work(platform: Platform) -> None:
         async with platform.database.transaction(0) as other:
             await other.execute("select pg_advisory_xact_lock($1)", TURN)
-            assert not await look(platform, seals=True)
+            assert not await take_turn(platform, seals=True)
         stop = asyncio.Event()
-        keeping = [asyncio.create_task(keep_time(platform, stop)) for _ in range(3)]
+        keeping = [asyncio.create_task(schedule_loop(platform, stop)) for _ in range(3)]
         async with asyncio.timeout(120):
             while await waits(platform):
                 await asyncio.sleep(0.05)

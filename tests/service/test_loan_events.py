@@ -15,8 +15,8 @@ from usance.loan.facts import visible
 from usance.loan.loan import Form
 from usance.loan.terms import Change
 from usance.service import Holders, due_facts
-from usance.service.event_review import review_events, served_again
-from usance.service.events_of_loan import (
+from usance.service.event_review import recomputed_events, review_events
+from usance.service.loan_servicing import (
     ClaimHolder,
     DayPart,
     event_of,
@@ -134,7 +134,7 @@ def test_what_came_late_leaves_the_loan_as_if_it_had_been_known(
 
     first, all_of_them = [drawn, *paid(in_time, 10)], [drawn, *paid(in_time, 10), *paid(late, 50)]
     booked = clerk(terms, first, holder, until)
-    assert plain(served_again(terms, first, holder, RULES, DRAWN, until)) == plain(booked)
+    assert plain(recomputed_events(terms, first, holder, RULES, DRAWN, until)) == plain(booked)
     since = min((fact.effective_on for fact in all_of_them[len(first) :]), default=until)
     review = review_events(terms, [*all_of_them, *booked], holder, RULES, since, until)
     left = {_what(fact) for fact in booked} - {_what(fact) for fact in review.unwarranted}

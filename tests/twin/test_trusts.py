@@ -26,7 +26,7 @@ from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import facts_of_table
 from usance.books.statements.ledger import Ledger
 from usance.cli import main
-from usance.fund.book_deal import evening
+from usance.fund.book_deal import end_of_day
 from usance.fund.book_loans import BookLoans
 from usance.fund.deal import Deal
 from usance.fund.deal_folder import deal_of_text, pool_of_bytes
@@ -35,7 +35,7 @@ from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import distribution_of_dict
 from usance.fund.projection import project
 from usance.fund.state import opening_state, state_of_dict
-from usance.fund.strata import strata_to_come
+from usance.fund.strata import remaining_strata
 from usance.twin.errors import RunError
 from usance.twin.run.runner import run_scenario
 from usance.world.scenario.file import read_scenario
@@ -182,8 +182,8 @@ def test_a_deal_revolves_amortises_and_conserves_its_money(book: Book) -> None:
     # What was projected at closing on its loans was near what happened in a calm economy.
     ids = pool_of_bytes(book.kept("deals/PLAN1/pool-000.csv"), "pool").loan_id
     eve = cut_off(deal, 0)
-    pool_then = BookLoans.of(book, ids=ids).pool(eve, evening(book, deal.closing_on))
-    strata = strata_to_come(deal, opening_state(deal), pool_then, eve)
+    pool_then = BookLoans.of(book, ids=ids).pool(eve, end_of_day(book, deal.closing_on))
+    strata = remaining_strata(deal, opening_state(deal), pool_then, eve)
     planned = project(deal, strata=strata).distributions
     for name in ("interest_minor", "principal_minor"):
         first, second = (

@@ -31,10 +31,10 @@ def tell(what: str, done: int, whole: int) -> None:
         listener(what, done, whole)
 
 
-def each_told(what: str, items: Iterable[T], whole: int) -> Iterator[T]:
+def with_progress(what: str, items: Iterable[T], whole: int) -> Iterator[T]:
     """The items one by one, telling how many of the whole are done.
 
-    >>> list(each_told("adding", [1, 2], 2))
+    >>> list(with_progress("adding", [1, 2], 2))
     [1, 2]
     """
     tell(what, 0, whole)

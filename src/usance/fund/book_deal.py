@@ -37,10 +37,10 @@ from usance.fund.payment_files import STATE, read_dates, state_file
 from usance.fund.pool_columns import PoolColumns, read_pool
 from usance.fund.pool_strata import strata_of
 from usance.fund.replenishment import replenishment
-from usance.fund.warranties import refused, told_late
+from usance.fund.warranties import refused, restated
 
 
-def evening(book: Book, day: date) -> datetime:
+def end_of_day(book: Book, day: date) -> datetime:
     """The last moment of a business day of a book."""
     zone = ZoneInfo(book.manifest.time_zone)
     return datetime.combine(day, time(23, 59, 59, 999_999), zone).astimezone(UTC)
@@ -53,7 +53,7 @@ def close_in_book(
     if (twice := np.intersect1d(ids, taken)).size:
         what = f"loan {twice[0]} and {len(twice) - 1} others are in another deal"
         raise PoolError(what, where=deal.name, fix="Leave them out: a loan is in one deal")
-    day, known_at = cut_off(deal, 0), evening(book, deal.closing_on)
+    day, known_at = cut_off(deal, 0), end_of_day(book, deal.closing_on)
     pool = BookLoans.of(book, ids=ids).pool(day, known_at)
     if (gone := np.setdiff1d(ids, pool["loan_id"])).size:
         what = f"loan {gone[0]} owes nothing on {day}"
@@ -68,11 +68,11 @@ def pay_from_book(held: HeldDeal, book: Book, taken: I64) -> PaidDate:
     """
     if held.next_on is None:
         raise PaymentDateError("the deal has ended", where=held.deal.name, fix="Pay no date more")
-    known_at = evening(book, held.next_on)
+    known_at = end_of_day(book, held.next_on)
     every = BookLoans.of(book, source=held.terms.source)
     loans = every.loans.among(held.pool.loan_id)
     gone = [refused(held, every.only(some).pool(day, known_at))
-            for some, day in told_late(held, loans, known_at)]  # fmt: skip
+            for some, day in restated(held, loans, known_at)]  # fmt: skip
     ineligible = np.sort(np.concatenate([NO_LOANS, *gone]))
     collected = collect(held, loans, known_at, ineligible=ineligible)
     bought = None
@@ -103,7 +103,7 @@ def offered_loans(
         return read_pool(path)
     book = Book.open(path)
     loans = BookLoans.of(book, source=terms.source)
-    pool = loans.pool(cut_off(deal, 0), evening(book, deal.closing_on))
+    pool = loans.pool(cut_off(deal, 0), end_of_day(book, deal.closing_on))
     taken = loans_in_deals(deals) if deals is not None else np.zeros(0, np.int64)
     held = np.where(np.isin(pool["loan_id"], taken), "another deal", "")
     return PoolColumns(pool.values, held)

@@ -95,7 +95,7 @@ class LoanTables:
         found[owner[told]] = True
         return found
 
-    def told_late(self, day: date, after: datetime, until: datetime) -> LoanTables:
+    def restated(self, day: date, after: datetime, until: datetime) -> LoanTables:
         """Loans whose past up to a day was told otherwise between two moments.
 
         A reversal, whatever its own day, takes back what it names.

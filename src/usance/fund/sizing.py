@@ -9,7 +9,7 @@ accounts. Numbers inside formulas stay as they are: write them as shares of the 
 ...     "classes": [{"name": "A", "balance_minor": 800, "rate_ppm": 40_000},
 ...                 {"name": "S", "balance_minor": 210}],
 ... }
->>> made = sized_deal(deal, Fraction(1, 2), 498)
+>>> made = scaled_deal(deal, Fraction(1, 2), 498)
 >>> [each["balance_minor"] for each in made["classes"]], made["price_minor"], made["accounts"]
 ([400, 103], 498, {'reserve': 5})
 """  # fmt: skip
@@ -24,7 +24,7 @@ from typing import Any
 from usance.base.money import half_up
 
 
-def sized_deal(given: Mapping[str, Any], share: Fraction, pool_minor: int) -> dict[str, Any]:
+def scaled_deal(given: Mapping[str, Any], share: Fraction, pool_minor: int) -> dict[str, Any]:
     """The mapping of a deal file at a share of its size, on a pool of so much principal."""
     made: dict[str, Any] = deepcopy(dict(given))
 

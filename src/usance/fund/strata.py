@@ -146,7 +146,7 @@ def deal_on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, li
     return replace(deal, pool=Pool(sum(each.balance_minor for each in strata))), strata
 
 
-def strata_to_come(
+def remaining_strata(
     deal: Deal, state: DealState, pool: PoolColumns | None, until: date
 ) -> list[Stratum]:
     """Strata of what a deal still holds, by the curves of its file, from the month it is in.

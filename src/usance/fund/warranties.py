@@ -19,17 +19,17 @@ from usance.fund.loan_tables import LoanTables
 from usance.fund.pool_columns import PoolColumns, eligible
 
 
-def told_late(
+def restated(
     held: HeldDeal, loans: LoanTables, known_at: datetime
 ) -> Iterator[tuple[LoanTables, date]]:
     """Loans whose past was told otherwise since the last date, by the cut-off they came with."""
     if not held.terms.eligibility:
         return
-    pool, told = held.pool, loans.told_late(held.until, held.known_at, known_at)
+    pool, told = held.pool, loans.restated(held.until, held.known_at, known_at)
     for entered, day in _cut_offs(held) if len(told) else ():
         came = pool.loan_id[(pool.from_on == entered) & (pool.to_on == NEVER)]
         late = told.among(np.intersect1d(came, told.ids))
-        late = late.told_late(day, held.known_at, known_at)
+        late = late.restated(day, held.known_at, known_at)
         if len(late):
             yield late, day
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from usance.base.dates import to_day, to_month
 from usance.base.periods import MetricPeriod
-from usance.base.progress import each_told
+from usance.base.progress import with_progress
 from usance.measure.definitions import (
     IN_PERIOD,
     ROW_COUNT,
@@ -118,7 +118,7 @@ class QueryPlanner:
             scan = name, query.aggregate.window, chosen[place]
             groups[*scan, bool(query.aggregate.distinct), query.by, shape].append(place)
         found: list[Sums] = [{} for _ in queries]
-        told = each_told("measuring", groups.items(), len(groups))
+        told = with_progress("measuring", groups.items(), len(groups))
         for (name, window, preaggregation, *_), places in told:
             batch = [queries[place] for place in places]
             answers = self._run(name, window, preaggregation, batch, period)

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from usance.base.progress import each_told
+from usance.base.progress import with_progress
 from usance.loan.convention import Amortisation, Rounding
 from usance.migration.history import schedule
 from usance.migration.portfolio_files import SourceLoan, read_loans
@@ -146,7 +146,7 @@ def _gaps(
     chunks = [loans[start : start + _CHUNK] for start in range(0, len(loans), _CHUNK)]
     mapped = map if pool is None else pool.map
     found = mapped(_gaps_of, chunks, repeat(changes))
-    told = each_told("comparing loans", found, len(chunks))
+    told = with_progress("comparing loans", found, len(chunks))
     return [gap for gaps in told for gap in gaps]
 
 

@@ -15,9 +15,9 @@ from usance.service.collections.channels import route
 from usance.service.collections.contact_rules import (
     Attempt,
     Channel,
+    ContactOutcome,
     ContactRules,
     Debtor,
-    Reached,
     Stop,
     local_moment,
     zone_of,
@@ -53,7 +53,7 @@ class Reach(NamedTuple):
     @property
     def calls(self) -> list[Attempt]:
         """Calls of the day that reached the person, or may have."""
-        return [Attempt(self.local, Channel.VOICE, Reached.OPEN)] * len(self.taken)
+        return [Attempt(self.local, Channel.VOICE, ContactOutcome.OPEN)] * len(self.taken)
 
 
 async def load_case(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:

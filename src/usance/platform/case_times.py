@@ -17,7 +17,7 @@ from usance.service.collections.contact_rules import (
     ContactRule,
     ContactRules,
     Debtor,
-    forbidding,
+    broken_rules,
     zone_of,
 )
 from usance.service.collections.contact_times import allowed_from
@@ -65,7 +65,7 @@ def timing_of(
             return Timing(None, (CHANNEL_DOWN,), moment.at + AGAIN)
         return Timing(None, (ContactRule.NO_CONSENT.value,), None)
     contact = Contact(moment.at, channel)
-    broken = forbidding(contact, reach.debtor, reach.calls, reach.rules)
+    broken = broken_rules(contact, reach.debtor, reach.calls, reach.rules)
     first = allowed_from(
         contact, reach.debtor, reach.calls, lambda day: rules_in_force(moment, day)
     )

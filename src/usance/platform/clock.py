@@ -24,7 +24,7 @@ from usance.platform.partners.dispatch import (
     run_debits,
 )
 from usance.platform.partners.settle_day import end_evening
-from usance.platform.pausing import check_released
+from usance.platform.pause import check_released
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
 
@@ -135,7 +135,7 @@ async def _next(
 ) -> Due | None:  # fmt: skip
     """The first thing that falls due: half a day, an offer, an order, a debit or desk run.
 
-    Orders of a live lender are moved by `keep_moving`, whatever else there is to do.
+    Orders of a live lender are moved by `order_loop`, whatever else there is to do.
     """
     offer = await transaction.fetchrow(
         "select offer_id, answer_by from usance.offers where state = 'open' and answer_by <= $1 "

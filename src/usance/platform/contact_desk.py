@@ -85,7 +85,7 @@ async def next_run(
     return None
 
 
-async def keep_contacting(platform: Platform, stop: asyncio.Event) -> None:
+async def contact_loop(platform: Platform, stop: asyncio.Event) -> None:
     """Make each run of a live lender when its hour has come; a sandbox's clock makes its own."""
     while not stop.is_set():
         try:

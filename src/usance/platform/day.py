@@ -29,7 +29,7 @@ from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.loan_columns import FoldColumns, fold_columns
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import SYSTEM
-from usance.service.events_of_loan import DayPart
+from usance.service.loan_servicing import DayPart
 from usance.service.servicing_rules import ServicingRules
 
 if TYPE_CHECKING:

@@ -105,12 +105,12 @@ class OrderRecord:
             "amount_minor": order.amount_minor, "splits": [list(each) for each in order.splits],
             "reference": moved or self.row["reference"],
             "ended_at": None if order.is_open else self.row["ended_at"] or at,
-            "next_at": look_at or next_look(order, provider_terms(lender, order.provider), at),
+            "next_at": look_at or next_check(order, provider_terms(lender, order.provider), at),
         }  # fmt: skip
         changes.put("orders", **self.row)
 
 
-def next_look(order: PaymentOrder, terms: ProviderTerms, now: datetime) -> datetime | None:
+def next_check(order: PaymentOrder, terms: ProviderTerms, now: datetime) -> datetime | None:
     """The moment at which the clock has to look at an order again; none if never."""
     if order.state is OrderState.CREATED:
         return order.created_at

@@ -44,7 +44,7 @@ async def due_contacts(transaction: asyncpg.Connection, moment: Moment) -> list[
     return found
 
 
-def told_loss(loss: OutageLoss) -> dict[str, Any]:
+def loss_answer(loss: OutageLoss) -> dict[str, Any]:
     """A loss as it is told; the amount is that of a day."""
     return {"cases": loss.cases, "rerouted": loss.rerouted, "waiting": loss.waiting,
             "past_due_minor": loss.past_due_minor,
@@ -60,4 +60,4 @@ async def losses(
     if not wanted:
         return {}
     due = await due_contacts(transaction, moment)
-    return {each: told_loss(outage_loss(due, each, down)) for each in wanted}
+    return {each: loss_answer(outage_loss(due, each, down)) for each in wanted}

@@ -73,9 +73,9 @@ from usance.service.collections.contact_rules import (
     ContactRules as ContactRules,
     Debtor as Debtor,
     Party as Party,
-    Reached as Reached,
+    ContactOutcome as ContactOutcome,
     Stop as Stop,
-    forbidding as forbidding,
+    broken_rules as broken_rules,
 )
 from usance.service.collections.contact_times import allowed_from as allowed_from
 from usance.service.collections.experiment import (
@@ -278,7 +278,7 @@ from usance.service.event_review import (
     EventReview as EventReview,
     review_events as review_events,
 )
-from usance.service.events_of_loan import (
+from usance.service.loan_servicing import (
     ClaimHolder as ClaimHolder,
     DayPart as DayPart,
     loan_events as loan_events,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from usance.loan.facts import Fact, visible
 from usance.loan.terms import Terms
-from usance.service.events_of_loan import (
+from usance.service.loan_servicing import (
     ClaimHolder,
     DayPart,
     event_of,
@@ -62,7 +62,7 @@ def review_events(
     taken, known = {fact.ref for fact in every}, visible(every, as_of=until)
     made = [fact for fact in known if is_made_by_rule(fact) and fact.effective_on >= since]
     others = [fact for fact in known if fact not in made]
-    warranted = served_again(terms, others, holder, rules, since, until)
+    warranted = recomputed_events(terms, others, holder, rules, since, until)
     expected, found = ({_what(fact) for fact in each} for each in (warranted, made))
     return EventReview(
         tuple(fact for fact in made if _what(fact) not in expected),
@@ -74,7 +74,7 @@ def review_events(
     )
 
 
-def served_again(
+def recomputed_events(
     terms: Terms | Sequence[Terms], facts: Sequence[Fact], holder: ClaimHolder,
     rules: ServicingRules, since: date, until: date,
 ) -> list[Fact]:  # fmt: skip

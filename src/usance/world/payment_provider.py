@@ -6,7 +6,7 @@ now and then nobody is there. Only its own books are right: a reference is paid 
 >>> nine = datetime(2024, 7, 1, 9)
 >>> provider = PaymentProvider(seed=1)
 >>> provider.send("OR1", 500_00, nine)
-Word(kind='accepted', reference='OR1', amount_minor=0, provider_ref='', on=None)
+ProviderReply(kind='accepted', reference='OR1', amount_minor=0, provider_ref='', on=None)
 >>> later = nine + timedelta(days=3)
 >>> [(word.kind, word.amount_minor) for word in provider.notices(later)]
 [('settled', 50000)]
@@ -32,7 +32,7 @@ HEADER = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
 _PPM = 1_000_000
 
 
-class Word(NamedTuple):
+class ProviderReply(NamedTuple):
     """Something the provider says about a reference."""
 
     kind: str
@@ -81,7 +81,7 @@ class PaymentProvider:
 
     def send(
         self, reference: str, amount_minor: int, at: datetime, *, comes_in: bool = True
-    ) -> Word | None:
+    ) -> ProviderReply | None:
         """Take an order; none if the request or its answer got lost."""
         self.calls += 1
         if self._happens("request", self.faults.request_lost):
@@ -92,16 +92,16 @@ class PaymentProvider:
             return None
         return self._state(reference, at)
 
-    def status(self, reference: str, at: datetime) -> Word | None:
+    def status(self, reference: str, at: datetime) -> ProviderReply | None:
         """The state of an order as the provider knows it; none in an outage."""
         self.calls += 1
         if self._happens("outage", self.faults.outage):
             return None
         if reference not in self.taken:
-            return Word("not_found", reference)
+            return ProviderReply("not_found", reference)
         return self._state(reference, at)
 
-    def notices(self, at: datetime) -> list[Word]:
+    def notices(self, at: datetime) -> list[ProviderReply]:
         """Words about what ended since the last call: some never, some twice, in no order."""
         self.calls += 1
         words = []
@@ -150,23 +150,23 @@ class PaymentProvider:
         back = ends + timedelta(days=1) if returns and not is_rejected else None
         return _Taken(amount_minor, comes_in, ends, is_rejected, back, amount_minor - wrong)
 
-    def _state(self, reference: str, at: datetime) -> Word:
+    def _state(self, reference: str, at: datetime) -> ProviderReply:
         ended = list(self._ended(reference, at))
-        return ended[-1] if ended else Word("accepted", reference)
+        return ended[-1] if ended else ProviderReply("accepted", reference)
 
-    def _ended(self, reference: str, at: datetime | None) -> Iterator[Word]:
+    def _ended(self, reference: str, at: datetime | None) -> Iterator[ProviderReply]:
         """Words about the end of an order up to a moment, or all of them."""
         order = self.taken[reference]
         if at is not None and order.ends_at > at:
             return
         if order.is_rejected:
-            yield Word("rejected", reference)
+            yield ProviderReply("rejected", reference)
             return
         number = f"P{self.seed}-{reference}"
-        yield Word("settled", reference, order.shown_minor, number, order.ends_at.date())
+        yield ProviderReply("settled", reference, order.shown_minor, number, order.ends_at.date())
         if order.returns_at is not None and (at is None or order.returns_at <= at):
             day = order.returns_at.date()
-            yield Word("returned", reference, order.shown_minor, f"{number}-R", day)
+            yield ProviderReply("returned", reference, order.shown_minor, f"{number}-R", day)
 
     def _happens(self, what: str, share_ppm: int) -> bool:
         return self._chance(f"{what}/{self.calls}") < share_ppm

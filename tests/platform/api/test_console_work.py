@@ -18,8 +18,8 @@ from tests.platform.api.served import Served
 from tests.platform.api.test_console import ATTACKS, sign_in
 from tests.platform.applicants import LISTED, WATCHED
 from usance.platform.console.actions import ACTIONS
+from usance.platform.console.addresses import screen_of
 from usance.platform.console.frame import HOME, SCREENS
-from usance.platform.console.places import screen_of
 from usance.platform.console.routes import PAGES
 from usance.platform.security.roles import Roles
 

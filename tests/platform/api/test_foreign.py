@@ -127,7 +127,7 @@ def asked(served: Served, operation: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def nobodys(name: str, own: str) -> str:
+def unmatched_hash(name: str, own: str) -> str:
     """An id of the same kind that nobody has."""
     return NOBODYS.get(name) or f"{own[:3]}0000ZZZZZZ{own[-1]}"
 
@@ -154,7 +154,7 @@ def test_an_id_of_somebody_else_is_one_that_nobody_has(
         body, looked_at = asked(served, operation), looked_at + 1
         answers = [
             told(served, method, path.replace(f"{{{name}}}", each), STRANGERS[kind], body, each)
-            for each in (own, nobodys(name, own))
+            for each in (own, unmatched_hash(name, own))
         ]
         assert answers[0] == answers[1], (method, path)
         assert answers[0][0] == 404, (method, path, answers[0])
@@ -175,7 +175,7 @@ def test_an_id_in_a_body_is_no_other_way_in(served: Served, owned: Owned) -> Non
         whole = asked(served, routes["POST", path])
         own = owned.ids[kind][name]
         answers = [told(served, "POST", path, STRANGERS[kind], {**whole, name: each}, each)
-                   for each in (own, nobodys(name, own))]  # fmt: skip
+                   for each in (own, unmatched_hash(name, own))]  # fmt: skip
         assert answers[0] == answers[1], path
         assert answers[0][0] == 404, (path, answers[0])
     other = served.post("/v1/users", {"client_ref": new_ref(), "region": 3}, "channel_2").json()
@@ -186,7 +186,7 @@ def test_an_id_in_a_body_is_no_other_way_in(served: Served, owned: Owned) -> Non
         own = owned.ids["channel"][name]
         answers = [
             told(served, "POST", "/v1/drawdowns", "channel_2", {**body, name: each}, each)
-            for each in (own, nobodys(name, own))
+            for each in (own, unmatched_hash(name, own))
         ]
         assert answers[0] == answers[1]
         assert answers[0][0] == 404, answers[0]

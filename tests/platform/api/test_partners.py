@@ -74,7 +74,7 @@ def test_a_statement_comes_in_by_the_same_door(served: Served) -> None:
     head = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
     content = f"{head}{ref},{ref},{day},75.00,0.00,B1,,Bo\n".encode()
     body = {**_file(content), "profile": "psp"}
-    refused(served.post("/v1/provider/files", {**body, "profile": "nobodys"}, "provider"),
+    refused(served.post("/v1/provider/files", {**body, "profile": "unmatched_hash"}, "provider"),
             422, "file_refused")  # fmt: skip
     taken = served.post("/v1/provider/files", body, "provider").json()
     told = _finished(served, taken["job"])["result"]

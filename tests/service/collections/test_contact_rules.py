@@ -15,13 +15,13 @@ from usance.service import (
     Channel,
     Contact,
     ContactError,
+    ContactOutcome,
     ContactRule,
     ContactRules,
     Debtor,
     Party,
-    Reached,
     Stop,
-    forbidding,
+    broken_rules,
 )
 from usance.service.collections.quiet_days import parse_quiet_days
 
@@ -37,7 +37,7 @@ def local(zone: str, year: int, month: int, day: int, *clock: int) -> datetime:
 
 def at(moment: datetime, zone: str = CHINA, channel: Channel = Channel.VOICE, **debtor: object):  # type: ignore[no-untyped-def]
     person = Debtor(zone, EVERY)._replace(**debtor)  # type: ignore[arg-type]
-    return forbidding(Contact(moment, channel), person, [], RULES)
+    return broken_rules(Contact(moment, channel), person, [], RULES)
 
 
 @pytest.mark.parametrize(
@@ -69,30 +69,30 @@ def test_a_day_of_25_hours_is_one_day() -> None:
     """Three calls before and after the clocks are set back are three calls of that day."""
     zone = ZoneInfo(BERLIN)
     midnight = datetime(2024, 10, 27, 0, 0, tzinfo=zone).astimezone(UTC)
-    calls = [Attempt(midnight + timedelta(hours=n), Channel.VOICE, Reached.CONNECTED)
+    calls = [Attempt(midnight + timedelta(hours=n), Channel.VOICE, ContactOutcome.CONNECTED)
              for n in (0, 2, 3)]  # fmt: skip
     evening = Contact(local(BERLIN, 2024, 10, 27, 21), Channel.VOICE)
     person = Debtor(BERLIN, EVERY)
-    assert forbidding(evening, person, calls, RULES) == (ContactRule.DAILY_LIMIT,)
+    assert broken_rules(evening, person, calls, RULES) == (ContactRule.DAILY_LIMIT,)
     before = [each._replace(at=midnight - timedelta(seconds=1)) for each in calls]
-    assert forbidding(evening, person, before, RULES) == ()
+    assert broken_rules(evening, person, before, RULES) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 47), st.sampled_from(list(Channel)),
-                          st.sampled_from(list(Reached)))))  # fmt: skip
+                          st.sampled_from(list(ContactOutcome)))))  # fmt: skip
 def test_only_calls_of_the_day_that_reached_or_may_reach_count(
-    made: list[tuple[int, Channel, Reached]],
+    made: list[tuple[int, Channel, ContactOutcome]],
 ) -> None:
     start = local(CHINA, 2024, 7, 1, 0)
     attempts = [Attempt(start + timedelta(hours=hour), how, reached) for hour, how, reached in made]
     counted = sum(
         hour >= 24
         and how in (Channel.VOICE, Channel.AI_VOICE)
-        and reached is not Reached.NOT_CONNECTED
+        and reached is not ContactOutcome.NOT_CONNECTED
         for hour, how, reached in made
     )
     noon = Contact(start + timedelta(hours=36), Channel.AI_VOICE)
-    found = forbidding(noon, Debtor(CHINA, EVERY), attempts, RULES)
+    found = broken_rules(noon, Debtor(CHINA, EVERY), attempts, RULES)
     assert (ContactRule.DAILY_LIMIT in found) is (counted >= 3)
 
 
@@ -100,9 +100,9 @@ def test_every_broken_rule_is_named() -> None:
     person = Debtor(CHINA, frozenset(), frozenset({Stop.DISPUTE}), date(2024, 7, 1),
                     date(2024, 7, 3))  # fmt: skip
     night = Contact(local(CHINA, 2024, 7, 2, 23), Channel.VOICE, Party.FAMILY)
-    calls = [Attempt(local(CHINA, 2024, 7, 2, 9), Channel.VOICE, Reached.OPEN)] * 3
+    calls = [Attempt(local(CHINA, 2024, 7, 2, 9), Channel.VOICE, ContactOutcome.OPEN)] * 3
     quiet = RULES._replace(quiet_days=parse_quiet_days("tuesday"))
-    assert set(forbidding(night, person, calls, quiet)) == set(ContactRule)
+    assert set(broken_rules(night, person, calls, quiet)) == set(ContactRule)
 
 
 @pytest.mark.parametrize(("day", "cools"), [(1, True), (3, True), (4, False)])

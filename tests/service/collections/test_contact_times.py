@@ -13,13 +13,13 @@ from usance.service import (
     Attempt,
     Channel,
     Contact,
+    ContactOutcome,
     ContactRules,
     Debtor,
     Party,
-    Reached,
     Stop,
     allowed_from,
-    forbidding,
+    broken_rules,
 )
 from usance.service.collections.quiet_days import parse_quiet_days
 
@@ -41,7 +41,7 @@ def test_it_is_the_first_minute_that_is_allowed(  # type: ignore[no-untyped-def]
     begin, minute, zone, others, rules, calls, promised, channel
 ) -> None:
     at = begin + timedelta(minutes=minute)
-    made = [Attempt(at + timedelta(minutes=each), Channel.VOICE, Reached.CONNECTED)
+    made = [Attempt(at + timedelta(minutes=each), Channel.VOICE, ContactOutcome.CONNECTED)
             for each in calls]  # fmt: skip
     day = at.date()
     until = None if promised is None else day + timedelta(days=promised)
@@ -49,7 +49,7 @@ def test_it_is_the_first_minute_that_is_allowed(  # type: ignore[no-untyped-def]
                     frozenset(others))  # fmt: skip
     found = allowed_from(Contact(at, channel), debtor, made, lambda _: rules)
     wanted = at
-    while forbidding(Contact(wanted, channel), debtor, made, rules):
+    while broken_rules(Contact(wanted, channel), debtor, made, rules):
         wanted += timedelta(minutes=1)
         assert wanted - at < timedelta(days=20)
     assert found == wanted

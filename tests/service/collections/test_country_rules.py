@@ -15,11 +15,11 @@ from usance.service.collections.contact_rules import (
     Attempt,
     Channel,
     Contact,
+    ContactOutcome,
     ContactRule,
     ContactRules,
     Debtor,
-    Reached,
-    forbidding,
+    broken_rules,
 )
 from usance.service.collections.quiet_days import parse_quiet_days
 from usance.service.collections.strategy_file import parse_strategy, shipped_text
@@ -63,8 +63,8 @@ def test_every_minute_of_a_week_is_judged_by_the_countrys_own_clock(name: str) -
         rules = ContactRules.at(at.date(), pack.parameters)
         is_rest = at.date() in rest or (name == "nl" and at.weekday() == 6)
         allowed = opens <= at.hour < closes and not is_rest
-        assert (forbidding(Contact(at, Channel.MESSAGE), debtor, [], rules) == ()) == allowed, at
-        assert forbidding(Contact(at, Channel.LETTER), debtor, [], rules) == ()
+        assert (broken_rules(Contact(at, Channel.MESSAGE), debtor, [], rules) == ()) == allowed, at
+        assert broken_rules(Contact(at, Channel.LETTER), debtor, [], rules) == ()
 
 
 def test_days_of_rest_of_a_year_are_those_of_the_calendar() -> None:
@@ -80,12 +80,16 @@ def test_a_person_with_two_zones_is_called_when_it_is_day_in_both() -> None:
     rules = ContactRules.at(date(2024, 7, 1))
     debtor = Debtor("Asia/Shanghai", ALL, other_zones=frozenset({"Europe/London"}))
     noon = datetime(2024, 7, 1, 12, tzinfo=ZoneInfo("Asia/Shanghai"))  # five in London
-    assert forbidding(Contact(noon, Channel.VOICE), debtor, [], rules) == (ContactRule.QUIET_HOURS,)
+    assert broken_rules(Contact(noon, Channel.VOICE), debtor, [], rules) == (
+        ContactRule.QUIET_HOURS,
+    )
     later = noon + timedelta(hours=4)
-    assert forbidding(Contact(later, Channel.VOICE), debtor, [], rules) == ()
-    calls = [Attempt(later, Channel.VOICE, Reached.CONNECTED)]
+    assert broken_rules(Contact(later, Channel.VOICE), debtor, [], rules) == ()
+    calls = [Attempt(later, Channel.VOICE, ContactOutcome.CONNECTED)]
     one = ContactRules.at(date(2024, 7, 1), CountryPack.load("nl").parameters)
-    assert ContactRule.DAILY_LIMIT in forbidding(Contact(later, Channel.VOICE), debtor, calls, one)
+    assert ContactRule.DAILY_LIMIT in broken_rules(
+        Contact(later, Channel.VOICE), debtor, calls, one
+    )
 
 
 def test_a_day_that_is_none_is_refused() -> None:

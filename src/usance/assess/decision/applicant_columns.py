@@ -46,7 +46,7 @@ def flow_columns(
             problems.append(no_column(table, column))
         else:
             codes, wrong = _codes(declared, table.column(column))
-            problems += _told(table, column, declared, wrong)
+            problems += _cell_errors(table, column, declared, wrong)
             found[name] = codes
     raise_all(problems, where=table.file)
     return found
@@ -102,7 +102,7 @@ def _with_missing(declared: Declared, codes: Any, wrong: Any, empty: Any) -> tup
     return np.where(empty, declared.missing, codes), wrong & ~empty
 
 
-def _told(table: Table, column: str, declared: Declared, wrong: Any) -> list[UsanceError]:
+def _cell_errors(table: Table, column: str, declared: Declared, wrong: Any) -> list[UsanceError]:
     rows = np.flatnonzero(wrong)
     if not len(rows):
         return []

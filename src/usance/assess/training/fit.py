@@ -24,7 +24,7 @@ from usance.assess.training.trees import RECIPES, TreeTrainer, summed_boosters
 from usance.base.arrays import F64, I64
 from usance.base.concurrency import parallel_map
 from usance.base.draws import draw
-from usance.base.progress import each_told
+from usance.base.progress import with_progress
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
 # Weights are fitted on models of fewer rows than the one that is kept, and come out too timid.
@@ -112,12 +112,12 @@ def held_out_predictions(trainer: TreeTrainer, seed: int, threads: int) -> HeldO
         )
 
     cards = parallel_map(predict_by_card, jobs, threads)
-    card = _by_row(list(each_told("fitting scorecards", cards, len(jobs))), jobs, fold)
+    card = _by_row(list(with_progress("fitting scorecards", cards, len(jobs))), jobs, fold)
     trees, rounds = [], []
     for recipe in range(len(RECIPES)):
         fitted = parallel_map(train_trees, [(recipe, job) for job in jobs], threads)
         what = f"fitting trees, {recipe + 1} of {len(RECIPES)} recipes"
-        boosters = list(each_told(what, fitted, len(jobs)))
+        boosters = list(with_progress(what, fitted, len(jobs)))
         best = max(1, round(np.mean([each.best_iteration for each in boosters])))
         rows = [fold[repeat] == held for repeat, held in jobs]
         pairs = list(zip(boosters, rows, strict=True))
@@ -233,7 +233,7 @@ def _final(
         return trainer.train(RECIPES[recipe], rows, seed + bag, held.rounds[recipe])
 
     fitted = parallel_map(train_trees, jobs, threads)
-    boosters = list(each_told("fitting the last trees", fitted, len(jobs)))
+    boosters = list(with_progress("fitting the last trees", fitted, len(jobs)))
     kept = sum(shares[at] for at in used) or 1.0  # trees that say nothing weigh nothing
     scales = [float(shares[at] * shares.sum() / kept / bags) for at, _ in jobs]
     card = fit_card(trainer.columns, trainer.inputs[rows], trainer.bad[rows])

@@ -25,7 +25,7 @@ def headline(
     return fill_template(texts["headline"], "texts.headline", company=company, period=period)
 
 
-def told_period(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
+def reported_period(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
     """The period of a release: its quarter, with the half-year or year it ends, if it tells it."""
     given = [fact for fact in facts if not fact.period.instant and fact.statement != "outlook"]
     if not given:

@@ -19,7 +19,7 @@ from usance.disclose.release.headline import (
     headline,
     months_of,
     opening_words,
-    told_period,
+    reported_period,
 )  # fmt: skip
 from usance.disclose.release.sentences import Sentence, SentenceWriter
 from usance.disclose.release.wording import LineLabels, fill_template, group_digits, period_in_words
@@ -159,7 +159,7 @@ def page_of(
     )
     if len(sheets) == 1 and sheets[0].is_form and not sections:
         sheets = (replace(sheets[0], title=""),)  # the headline says it
-    period, opening = told_period(facts, texts), opening_words(facts, texts, profile)
+    period, opening = reported_period(facts, texts), opening_words(facts, texts, profile)
     is_results = "release_results" in groups
     if editorial is not None and is_results:
         opening = (*editorial.opening(texts, company, period), *opening)

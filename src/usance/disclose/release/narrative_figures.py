@@ -128,7 +128,7 @@ class NarrativeFigures:
             (period, translated, self.value(line, parent, period, translated=translated))
             for period in periods
             for translated in (False, True)
-            if not translated or (self.statements.translated and period in self._told())
+            if not translated or (self.statements.translated and period in self._narrated_periods())
         ]
 
     def result_unit(self, line: str, parent: str, least: Fraction) -> tuple[str, int]:
@@ -139,7 +139,7 @@ class NarrativeFigures:
             return TEXT_UNITS[self.statements.unit][-1], self.statements.decimals
         return unit, decimals
 
-    def _told(self) -> list[Period]:
+    def _narrated_periods(self) -> list[Period]:
         """The periods a release is about."""
         return [self.release.periods.current, *self.so_far[:1]]
 
@@ -232,7 +232,7 @@ class NarrativeFigures:
             "Net income per ADS": "Net income per fully diluted ADS",
             "Non-GAAP net income per ADS": "Non-GAAP net income per fully diluted ADS",
         }
-        pairs = [(period, period in self._told()) for period in periods]
+        pairs = [(period, period in self._narrated_periods()) for period in periods]
         for each in self.release.per_share.adjusted(pairs):
             for start, line in names.items():
                 if each.statement == ADJUSTED and each.line.startswith(f"{start} "):

@@ -78,7 +78,7 @@ def languages() -> list[str]:
 
 
 @lru_cache(1 << 16)
-def _told(text: str, language: str) -> str | None:
+def _translated_text(text: str, language: str) -> str | None:
     return catalogue(language).of(text)
 
 
@@ -105,7 +105,7 @@ def translated(page: str, language: str) -> str:
         if not text or not text.strip():
             return node[0]
         inner = " ".join(unescape(text).split())
-        told = _told(inner, language)
+        told = _translated_text(inner, language)
         if told is None or told == inner:
             return node[0]
         if node["value"] is not None:

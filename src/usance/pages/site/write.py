@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from usance.base.book import Book
-from usance.base.progress import each_told
+from usance.base.progress import with_progress
 from usance.books.close.closes import controls_of
 from usance.pages.components import cell, code, definitions, missing, number, table, table_row
 from usance.pages.errors import SiteError
@@ -70,7 +70,7 @@ def write_site(
 def files(view: BookView, measured: Measured, last: LastPlan) -> Iterator[tuple[str, bytes]]:
     """Every file of the site: its path and its content."""
     every = list(pages(view, measured, last))
-    for page in each_told("writing pages", every, len(every)):
+    for page in with_progress("writing pages", every, len(every)):
         yield page.path, page.text(view.name).encode()
     yield from copied(view, measured)
     yield STYLES, stylesheet("style.css", "charts.css").encode()

@@ -45,14 +45,14 @@ from usance.platform.api.calls import json_response
 from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
 from usance.platform.console.routes import routes as console_routes
-from usance.platform.contact_desk import keep_contacting
+from usance.platform.contact_desk import contact_loop
 from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
-from usance.platform.partners.dispatch import keep_moving
-from usance.platform.planning import keep_planning
-from usance.platform.timekeeper import keep_time
+from usance.platform.partners.dispatch import order_loop
+from usance.platform.router_plans import plan_loop
+from usance.platform.scheduler import schedule_loop
 
 log = logging.getLogger("usance.api")
 HEADERS = (
@@ -70,7 +70,7 @@ GROUPS = (
 )  # fmt: skip
 
 
-def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Outermost:
+def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> OuterMiddleware:
     """The API of a platform, which is opened when the worker starts and closed with it."""
 
     @asynccontextmanager
@@ -81,10 +81,10 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             app.state.request_log.start()
             stop = asyncio.Event()
             worker = asyncio.create_task(run_jobs(platform.database, kinds_of(platform), stop=stop))
-            moving = asyncio.create_task(keep_moving(platform, stop))
-            contacting = asyncio.create_task(keep_contacting(platform, stop))
-            passing = asyncio.create_task(keep_time(platform, stop))
-            planning = asyncio.create_task(keep_planning(platform, stop))
+            moving = asyncio.create_task(order_loop(platform, stop))
+            contacting = asyncio.create_task(contact_loop(platform, stop))
+            passing = asyncio.create_task(schedule_loop(platform, stop))
+            planning = asyncio.create_task(plan_loop(platform, stop))
             yield
             stop.set()
             await asyncio.gather(worker, moving, contacting, passing, planning)
@@ -101,10 +101,10 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
     app.add_exception_handler(UsanceError, _failed)
     app.add_exception_handler(HTTPException, _of_the_framework)
     app.add_exception_handler(Exception, _unforeseen)
-    return Outermost(app)
+    return OuterMiddleware(app)
 
 
-class Outermost:
+class OuterMiddleware:
     """Around everything: the id of a request, headers of every answer, the log, the last resort."""
 
     def __init__(self, app: FastAPI) -> None:

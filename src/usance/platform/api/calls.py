@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.platform.api.dry_run import effects_of
 from usance.platform.api.errors import RequestError
 from usance.platform.api.pages import changed_cursor
-from usance.platform.api.would import told
 from usance.platform.live import Platform
 from usance.platform.principals import Principal
 from usance.platform.security.permuted_ids import PermutedIds
@@ -47,7 +47,7 @@ class Call:
             self.principal, command, given, key=self.key, dry_run=self.dry_run
         )
         if outcome.would is not None:
-            return self.respond({**outcome.answer, "would": told(outcome.would)})
+            return self.respond({**outcome.answer, "would": effects_of(outcome.would)})
         headers = {"Idempotent-Replay": "true"} if outcome.is_replay else {}
         return self.respond(outcome.answer, outcome.status, headers)
 
@@ -56,9 +56,9 @@ class Call:
     ) -> Response:
         """An answer, with ids as the caller sees them, in the cursor of a list too."""
         if self.ids is not None:
-            body = self.ids.shown(body)
+            body = self.ids.encode(body)
             if isinstance(body.get("next"), str):
-                body = {**body, "next": changed_cursor(body["next"], self.ids.shown)}
+                body = {**body, "next": changed_cursor(body["next"], self.ids.encode)}
         return json_response(body, status, headers)
 
 

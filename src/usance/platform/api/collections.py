@@ -7,9 +7,9 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.ids import parse_id, print_id
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Answers, Group
 from usance.platform.api.guard import Access
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor

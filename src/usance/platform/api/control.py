@@ -8,9 +8,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Advanced, Approval, AuditCheck, Clock
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor, read_id_cursor

@@ -52,7 +52,7 @@ async def statement(call: Call) -> Response:
         who = await name_of(read, user_id) if _knows_people(call) else told["loan"]["user"]
         lender = lender_name(read.moment.lender)
         day = call.query.get("as_of", read.moment.business_date)
-    told, who = call.ids.shown([told, who]) if call.ids else (told, who)
+    told, who = call.ids.encode([told, who]) if call.ids else (told, who)
     language = call.query.get("language", LANGUAGES[0])
     letter = await asyncio.to_thread(statement_of, told, lender, who, day, language)
     name = f"statement-{told['loan']['loan']}-{day}.pdf"

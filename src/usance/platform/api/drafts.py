@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Object

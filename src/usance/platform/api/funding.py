@@ -13,7 +13,7 @@ from usance.platform.api.funding_shapes import (
     DealPaid,
     DealReport,
     FundingDeal,
-    ToCome,
+    ProjectedDates,
 )
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
@@ -78,7 +78,7 @@ group.read("/deals/{deal}", FundingDeal, deal)
 group.read("/deals/{deal}/dates", Page[DealDate], dates, query=PAGED)
 group.command("/deals/{deal}/dates", "deal.pay", {200: DealPaid, 201: DealPaid},
               scopes=("finance",))  # fmt: skip
-group.read("/deals/{deal}/projection", ToCome, projection, scopes=("finance", "control"),
+group.read("/deals/{deal}/projection", ProjectedDates, projection, scopes=("finance", "control"),
            query=dict.fromkeys(MULTIPLES, NUMBER))  # fmt: skip
 group.read("/deals/{deal}/mandate", DealMandate, mandate, scopes=("finance", "control"))
 group.read("/deals/{deal}/report", DealReport, report, query={"language": one_of(*LANGUAGES)})

@@ -83,7 +83,7 @@ class DealDate(Shape):
     tests: list[dict[str, Any]]
 
 
-class ClassToCome(Shape):
+class ProjectedClass(Shape):
     """A class on the dates to come: payments, their average life, and what stays unpaid."""
 
     name: str = Field(alias="class")
@@ -93,11 +93,11 @@ class ClassToCome(Shape):
     short_minor: int
 
 
-class ToCome(Shape):
+class ProjectedDates(Shape):
     """Dates to come, and what each class gets of them."""
 
     dates: list[DealDate]
-    classes: list[ClassToCome]
+    classes: list[ProjectedClass]
 
 
 class DealMandate(Shape):

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call
 from usance.platform.api.errors import TYPES
-from usance.platform.api.forms import schema_of
 from usance.platform.api.guard import MAX_BODY, Access, Answering, guarded
 from usance.platform.api.parameters import PATH_IDS, Parameter, id_schema
 from usance.platform.api.shapes import ErrorAnswer, Object

@@ -76,9 +76,9 @@ async def guarded(request: Request, access: Access, answering: Answering) -> Res
     call.path.update(request.path_params)
     _check_path(call, access)
     if call.ids is not None:
-        call.path, call.query, call.body = call.ids.meant([call.path, call.query, call.body])
+        call.path, call.query, call.body = call.ids.decode([call.path, call.query, call.body])
         if "after" in call.query:
-            call.query["after"] = changed_cursor(call.query["after"], call.ids.meant)
+            call.query["after"] = changed_cursor(call.query["after"], call.ids.decode)
     return await answering(call)
 
 

@@ -54,7 +54,7 @@ async def offer_page(call: Call) -> Response:
         lender = lender_name(read.moment.lender)
     if not report:
         raise NotFound("there is no report", where=call.path["offer"], fix="Ask for the offer")
-    shown = call.ids.shown(report) if call.ids else report
+    shown = call.ids.encode(report) if call.ids else report
     if call.query.get("format", "html") == "html":
         return HTMLResponse(report_page(shown))
     language = call.query.get("language", LANGUAGES[0])

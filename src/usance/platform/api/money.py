@@ -9,14 +9,14 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.errors import UsanceError
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, JobState
+from usance.platform.api.dry_run import effects_of
 from usance.platform.api.errors import RequestError, code_of, status_of
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Changed, Noticed, Payment
-from usance.platform.api.would import told
 from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.payments import provider_of
@@ -63,7 +63,7 @@ async def take_notices(call: Call) -> Response:
     would: list[WriteSet] = []
     lines = [await _line(call, batch.provider, line, would) for line in batch.lines]
     if call.dry_run:
-        return call.respond({"lines": lines, "would": told(*would)})
+        return call.respond({"lines": lines, "would": effects_of(*would)})
 
     async def noted(*_: Any) -> Decided:
         return Decided({"lines": lines}, f"provider/{batch.provider}", status=DONE, is_new=False)

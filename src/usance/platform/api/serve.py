@@ -21,7 +21,7 @@ import uvloop
 
 from usance.platform.api.application import application
 from usance.platform.api.connections import TimedProtocol
-from usance.platform.api.warm import warm
+from usance.platform.api.warm_up import warm
 from usance.platform.assistant.model_port import configured_model
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform

@@ -7,16 +7,16 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.platform.api.body_schemas import schema_of
 from usance.platform.api.calls import Call, json_response
 from usance.platform.api.control_shapes import Session
+from usance.platform.api.dry_run import effects_of
 from usance.platform.api.errors import RequestError
-from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED
 from usance.platform.api.shapes import Object, Page
-from usance.platform.api.would import told
 from usance.platform.commands.fields import read_command
 from usance.platform.reads.reading import Reading
 from usance.platform.security.access_reads import sessions
@@ -46,7 +46,7 @@ async def open_session(call: Call) -> Response:
         )  # fmt: skip
     expires = opened.expires_at.isoformat(timespec="seconds").replace("+00:00", "Z")
     if call.dry_run:
-        return json_response({"token": None, "expires_at": expires, "would": told()})
+        return json_response({"token": None, "expires_at": expires, "would": effects_of()})
     return json_response({"token": opened.token, "expires_at": expires}, 201)
 
 

@@ -17,7 +17,7 @@ from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.settlements import load_batch, load_settlement, settlement_control
 from usance.platform.security.permuted_ids import ids_of_party
-from usance.platform.settling import InstitutionTerms
+from usance.platform.settlement import InstitutionTerms
 from usance.platform.user_record import read_id
 from usance.service.guarantees.claim import ClaimState
 from usance.service.settlement.layout import write_file
@@ -70,7 +70,7 @@ async def settlement_file(read: Reading, settlement: str) -> tuple[str, str]:
     ids = ids_of_party(read.moment.vault, "institution", batch.institution)
     assert ids is not None, "institutions see ids of their own"
     lines = [
-        each._replace(loan_id=parse_id(ids.shown(print_id("ln", each.loan_id)), "ln"))
+        each._replace(loan_id=parse_id(ids.encode(print_id("ln", each.loan_id)), "ln"))
         for each in batch.lines()
     ]
     name = lender.party_name("institution", batch.institution)

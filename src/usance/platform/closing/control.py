@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 
-class Place(NamedTuple):
+class LedgerKey(NamedTuple):
     """A place of the ledger that both sides have a sum for."""
 
     rule: int
@@ -45,35 +45,37 @@ async def ledger_differences(
         "where j.close_no = 0 and p.period between $1 and $2 group by 1, 2, 3, 4",
         first, close.month,
     )  # fmt: skip
-    live = Counter({Place(*tuple(row)[:4]): row["amount"] for row in rows})
+    live = Counter({LedgerKey(*tuple(row)[:4]): row["amount"] for row in rows})
     return list(differences(live, _of_close(book, close), close))
 
 
-def _of_close(book: Book, close: CloseRef) -> Counter[Place]:
+def _of_close(book: Book, close: CloseRef) -> Counter[LedgerKey]:
     columns = arrays(book.read("postings", folder=close.folder))
-    sums: Counter[Place] = Counter()
+    sums: Counter[LedgerKey] = Counter()
     names = ("rule", "entity", "basis", "account", "amount_minor")
     for *place, amount in zip(*(columns[name].tolist() for name in names), strict=True):
         if place[0] in FACT_RULES:
-            sums[Place(*place)] += amount
+            sums[LedgerKey(*place)] += amount
     return sums
 
 
-def differences(live: Counter[Place], closed: Counter[Place], close: CloseRef) -> list[UsanceError]:
+def differences(
+    live: Counter[LedgerKey], closed: Counter[LedgerKey], close: CloseRef
+) -> list[UsanceError]:
     """Every place where two ledgers differ, the largest difference first.
 
-    >>> close, place = CloseRef(654, 1), Place(102, 1, 0, 1054)
+    >>> close, place = CloseRef(654, 1), LedgerKey(102, 1, 0, 1054)
     >>> [found] = differences(Counter({place: 120}), Counter({place: 100}), close)
     >>> print(found.what)
     live postings of rule 102 come to 120, the close has 100
     """
     chart = load_chart().by_number
-    places = [each for each in live.keys() | closed.keys() if live[each] != closed[each]]
+    keys = [each for each in live.keys() | closed.keys() if live[each] != closed[each]]
     return [
         LedgerDiffers(
             f"live postings of rule {each.rule} come to {live[each]}, the close has {closed[each]}",
             where=f"{close.name}, entity {each.entity}, account {chart[each.account].name}",
             fix="Compare the loans of that rule: usance books loan, GET /v1/ledger/journals?rule=",
         )
-        for each in sorted(places, key=lambda each: (-abs(live[each] - closed[each]), each))
+        for each in sorted(keys, key=lambda each: (-abs(live[each] - closed[each]), each))
     ]

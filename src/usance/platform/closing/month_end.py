@@ -146,7 +146,7 @@ class LiveClose:
 
     async def _export(self) -> None:
         async with self.platform.database.loader() as connection:
-            await settled(connection)
+            await older_transactions_ended(connection)
             done = await export(connection, self.lake)
             await follow_periods(connection, self.lake, self.period, self._known_at)
         await asyncio.to_thread(compact, self.lake, self.period.months[0])
@@ -235,7 +235,7 @@ async def advance(platform: Platform, to: datetime) -> None:
             return
 
 
-async def settled(connection: asyncpg.Connection) -> None:
+async def older_transactions_ended(connection: asyncpg.Connection) -> None:
     """Wait until every transaction that began before now is over, so that an export has it all."""
     last = await connection.fetchval("select pg_current_xact_id()::text::bigint")
     loop = asyncio.get_running_loop()

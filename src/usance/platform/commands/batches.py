@@ -132,7 +132,7 @@ async def _commit(batch: list[Waiting]) -> dict[Waiting, Outcome]:
     first = batch[0].work
     async with AsyncExitStack() as stack:
         if first.spec.routes:
-            await stack.enter_async_context(first.services.desk.turn())
+            await stack.enter_async_context(first.services.router.turn())
         transaction = await stack.enter_async_context(
             first.database.transaction(PLATFORM, BATCH_WRITER)
         )
@@ -140,7 +140,7 @@ async def _commit(batch: list[Waiting]) -> dict[Waiting, Outcome]:
             made, whole = await _decide(transaction, batch)
         except Exception as error:
             raise _Undone from error
-    first.services.desk.release(whole.releases)
+    first.services.router.release(whole.releases)
     return {one: outcome_of(each) for one, each in made.items()}
 
 

@@ -18,7 +18,7 @@ from usance.platform.commands.deposits import move_deposit, state_fact
 from usance.platform.commands.loan_change import book_facts
 from usance.platform.commands.payments import reversal
 from usance.platform.errors import InvalidField, MissingField
-from usance.platform.guaranteeing import (
+from usance.platform.guarantors import (
     claim_of,
     guarantor_name,
     guarantor_of,
@@ -30,7 +30,7 @@ from usance.platform.order_record import new_order
 from usance.platform.principals import Principal
 from usance.platform.reads.settlements import claim_answers, recovered_of
 from usance.platform.refusals import AmountBeyond, WrongState
-from usance.platform.settling import Compensation
+from usance.platform.settlement import Compensation
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
 from usance.service.errors import ClaimRefused
@@ -137,7 +137,7 @@ async def answer(
         await state_fact(transaction, moment, changes, on, own, GroupFactKind.SUNDRY, {})
     kind = "declined" if after.left_minor else "paid"
     _note(changes, moment, principal, row, after, kind, on, (from_deposit, own))
-    return await _told(transaction, moment, row, after, changes, f"claim.{kind}")
+    return await _outcome(transaction, moment, row, after, changes, f"claim.{kind}")
 
 
 async def dispute(
@@ -150,7 +150,7 @@ async def dispute(
     changes, today = WriteSet(), moment.business_date
     row["answer_by"] = today + (row["answer_by"] - row["made_on"])
     _note(changes, moment, principal, row, after, "disputed", today)
-    return await _told(transaction, moment, row, after, changes, "claim.disputed")
+    return await _outcome(transaction, moment, row, after, changes, "claim.disputed")
 
 
 async def close(
@@ -162,7 +162,7 @@ async def close(
     after = _decided(command.claim, lambda: claim_of(row).closed(command.reason))
     changes = WriteSet()
     _note(changes, moment, principal, row, after, "closed", moment.business_date)
-    return await _told(transaction, moment, row, after, changes, "claim.closed")
+    return await _outcome(transaction, moment, row, after, changes, "claim.closed")
 
 
 async def undo(
@@ -316,7 +316,7 @@ def _decided(claim: str, change: Any) -> Claim:
     return found
 
 
-async def _told(
+async def _outcome(
     transaction: asyncpg.Connection, moment: Moment, row: Mapping[str, Any], after: Claim,
     changes: WriteSet, event: str,
 ) -> Decided:  # fmt: skip

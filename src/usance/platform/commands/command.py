@@ -17,7 +17,7 @@ from usance.base.errors import UsanceError
 from usance.platform.errors import NotInstalled
 from usance.platform.lender import Lender, read_lender
 from usance.platform.principals import Principal
-from usance.platform.routing import Desk
+from usance.platform.router import SharedRouter
 from usance.platform.security.screening import NoLists, ScreeningPort
 from usance.platform.store.write_set import WriteSet
 from usance.platform.vault import Vault
@@ -66,7 +66,7 @@ class Services:
 
     vault: Vault | None = None
     last: Lender | None = None
-    desk: Desk = field(default_factory=Desk)
+    router: SharedRouter = field(default_factory=SharedRouter)
     answers: Answers = always
     """How sources that answer at once do: a sandbox's always say yes."""
     screening: ScreeningPort = field(default_factory=NoLists)
@@ -131,7 +131,7 @@ Ended = Decided | UsanceError
 """How one of several commands ended: decided, or refused by itself."""
 
 
-class Many(NamedTuple):
+class BatchHandler(NamedTuple):
     """How several commands of one kind are decided together."""
 
     handler: Callable[[asyncpg.Connection, Sequence[CommandCall]], Awaitable[list[Ended]]]
@@ -163,7 +163,7 @@ class Spec:
     """People who have to agree, the proposer one of them."""
     routes: bool = False
     """True for commands that ask or tell the router: they take turns."""
-    many: Many | None = None
+    many: BatchHandler | None = None
     """The same for several at once, of different users, where such commands are batched."""
 
     def admit(self, principal: Principal) -> None:

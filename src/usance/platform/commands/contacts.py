@@ -39,9 +39,9 @@ from usance.platform.user_record import load_user, not_found, owner_of, read_id
 from usance.service.collections.contact_rules import (
     Channel,
     Contact,
+    ContactOutcome,
     Party,
-    Reached,
-    forbidding,
+    broken_rules,
 )
 from usance.service.collections.promises import Promise, check_promise
 from usance.service.collections.stages import Stage
@@ -165,7 +165,7 @@ async def begin(
                          fix="Take the channel of the case's action")  # fmt: skip
     reach = await reach_of(transaction, moment, user.user_id)
     contact = Contact(moment.at, channel, party)
-    broken = forbidding(contact, reach.debtor, reach.calls, reach.rules)
+    broken = broken_rules(contact, reach.debtor, reach.calls, reach.rules)
     if broken:
         names = ", ".join(rule.value for rule in broken)
         raise CONTACT_REFUSALS[broken[0]](
@@ -179,8 +179,8 @@ async def begin(
         "channel": channel.value, "agent": principal.principal_id, "script": command.script,
         "began_at": moment.at, "local_day": reach.local.date(),
         "local_time": str(reach.local.time()),
-        "place": free_place(reach.taken) if channel.is_call else 0, "reached": Reached.OPEN.value,
-        "ended_at": None,
+        "place": free_place(reach.taken) if channel.is_call else 0,
+        "reached": ContactOutcome.OPEN.value, "ended_at": None,
     }  # fmt: skip
     changes.put("contact_attempts", **row)
     changes.put("cases", **{**case, "agent": principal.principal_id,
@@ -212,10 +212,10 @@ async def end(
     if found is None:
         raise not_found("ct", attempt)
     row = dict(found)
-    if row["reached"] != Reached.OPEN.value:
+    if row["reached"] != ContactOutcome.OPEN.value:
         raise WrongState(f"the contact is {row['reached']}", where=command.contact,
                          fix="Begin another")  # fmt: skip
-    reached = Reached.CONNECTED if command.connected else Reached.NOT_CONNECTED
+    reached = ContactOutcome.CONNECTED if command.connected else ContactOutcome.NOT_CONNECTED
     if row["agent"] != principal.principal_id and principal.kind is PrincipalKind.AGENCY:
         raise not_found("ct", attempt)
     user = await load_user(transaction, owner_of(attempt))

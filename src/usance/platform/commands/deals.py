@@ -41,8 +41,8 @@ from usance.fund.projection import project
 from usance.fund.replenishment import replenishment
 from usance.fund.selection import broken_limits
 from usance.fund.state import opening_state
-from usance.fund.strata import strata_to_come
-from usance.fund.warranties import refused, told_late
+from usance.fund.strata import remaining_strata
+from usance.fund.warranties import refused, restated
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.deal_record import (
     NO_FLOWS,
@@ -239,7 +239,7 @@ async def _with_mandate(
 
 def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[DealFact]:
     """Principal that the classes are projected to be repaid, on the loans the deal has."""
-    strata = strata_to_come(held.deal, held.state, pool, held.until)
+    strata = remaining_strata(held.deal, held.state, pool, held.until)
     run = project(held.deal, state=held.state, strata=strata)
     return schedule_facts(held.deal, held.terms, day, run.distributions)
 
@@ -318,7 +318,7 @@ async def _ineligible(
 ) -> I64:
     """Loans that were not eligible when they came, as is known by now."""
     found = [NO_LOANS]
-    for late, day in told_late(held, loans, moment.at):
+    for late, day in restated(held, loans, moment.at):
         found.append(refused(held, await pool_at(transaction, late, day)))
     return np.sort(np.concatenate(found))
 

@@ -11,7 +11,7 @@ from usance.books.group.fact_kinds import GroupFactKind
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.commands.control import group_fact_row
 from usance.platform.errors import InvalidField
-from usance.platform.guaranteeing import (
+from usance.platform.guarantors import (
     Deposit,
     guaranteed_minor,
     guarantor_name,
@@ -85,7 +85,7 @@ async def move(
         if (known["amount_minor"], known["effective_on"]) != (amount, on):
             raise ReferenceUsed("this reference was told with other content", where="body.ref",
                                 fix="Tell what was told, or give another reference")  # fmt: skip
-        return await _told(transaction, moment, who, WriteSet(), is_new=False)
+        return await _outcome(transaction, moment, who, WriteSet(), is_new=False)
     deposit = await load_deposit(transaction, who)
     if amount < 0:
         guaranteed = (await guaranteed_minor(transaction, moment.lender, on)).get(who, 0)
@@ -98,7 +98,7 @@ async def move(
     await move_deposit(transaction, moment, principal, deposit, changes, kind=command.kind,
                        amount_minor=amount, on=on, reference=command.ref)  # fmt: skip
     await _meet(transaction, moment, who, deposit.balance_minor + amount, changes)
-    return await _told(transaction, moment, who, changes, deposit.balance_minor + amount)
+    return await _outcome(transaction, moment, who, changes, deposit.balance_minor + amount)
 
 
 async def _meet(
@@ -111,7 +111,7 @@ async def _meet(
                                         "ended_on": moment.business_date})  # fmt: skip
 
 
-async def _told(
+async def _outcome(
     transaction: asyncpg.Connection, moment: Moment, who: int, changes: WriteSet,
     balance: int | None = None, *, is_new: bool = True,
 ) -> Decided:  # fmt: skip

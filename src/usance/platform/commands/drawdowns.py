@@ -39,10 +39,10 @@ from usance.platform.commands.drawdown_terms import (
 )
 from usance.platform.commands.placement import (
     Placement,
+    ask_candidates,
     candidates,
     disburse,
     drawdown_answer,
-    go_on,
     note,
     release,
     subject,
@@ -116,23 +116,23 @@ async def draw_many(transaction: asyncpg.Connection, calls: Sequence[CommandCall
     """
     moment = calls[0].moment
     reads = await read_drawdowns(transaction, moment, [each.command for each in calls])
-    await moment.services.desk.open(transaction, moment.lender)
-    begun: list[_Begun | UsanceError] = []
+    await moment.services.router.open(transaction, moment.lender)
+    begun: list[_StartedDrawdown | UsanceError] = []
     for call in calls:
         try:
             begun.append(_begin(call.moment, reads, call.command))
         except UsanceError as error:
             begun.append(error)
-    approved = [each for each in begun if isinstance(each, _Begun) and each.is_approved]
-    moment.services.desk.feed([each.placement.request for each in approved])
+    approved = [each for each in begun if isinstance(each, _StartedDrawdown) and each.is_approved]
+    moment.services.router.feed([each.placement.request for each in approved])
     for each in approved:
         _place(each)
     disburse([(each.moment, each.placement) for each in approved])
-    return [_ended(each) if isinstance(each, _Begun) else each for each in begun]
+    return [_ended(each) if isinstance(each, _StartedDrawdown) else each for each in begun]
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _StartedDrawdown:
     """A drawdown that was decided."""
 
     moment: Moment
@@ -141,7 +141,7 @@ class _Begun:
     quoted: Mapping[str, Any] | None
 
 
-def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
+def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _StartedDrawdown:
     """Decide one drawdown on what was read."""
     read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
@@ -174,7 +174,7 @@ def _begin(moment: Moment, reads: DrawdownReads, command: Draw) -> _Begun:
         _ask(moment, placement, grade)
     else:
         row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
-    return _Begun(moment, placement, decision.answer.approved, quoted)
+    return _StartedDrawdown(moment, placement, decision.answer.approved, quoted)
 
 
 def _key(moment: Moment, user: UserRecord, changes: WriteSet) -> SubjectKey:
@@ -214,17 +214,17 @@ def _ask(moment: Moment, placement: Placement, grade: int) -> None:
     placement.request |= request
 
 
-def _place(begun: _Begun) -> None:
+def _place(begun: _StartedDrawdown) -> None:
     """Rank the request and go through its candidates."""
     moment, placement, quoted = begun.moment, begun.placement, begun.quoted
     row, request = placement.row, placement.request
     asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], request["convention"],
                     moment.lender.currency)  # fmt: skip
     candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
-    go_on(moment, placement, 0)
+    ask_candidates(moment, placement, 0)
 
 
-def _ended(begun: _Begun) -> Decided:
+def _ended(begun: _StartedDrawdown) -> Decided:
     """The answer to a drawdown, after its row is saved."""
     moment, placement = begun.moment, begun.placement
     placement.save()
@@ -287,7 +287,7 @@ async def withdraw(
         raise WrongState(f"it is {row['state']}", where=command.loan,
                          fix="Only a drawdown that waits for an answer is withdrawn")  # fmt: skip
     await act_as_platform(transaction)
-    await moment.services.desk.open(transaction, moment.lender)
+    await moment.services.router.open(transaction, moment.lender)
     release(placement, was="pending")
     await close_offer(transaction, moment, placement, "released")
     placement.attempts = await attempts(transaction, placement.loan_id)

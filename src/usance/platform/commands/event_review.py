@@ -17,7 +17,7 @@ from usance.platform.commands.command import Moment
 from usance.platform.loan_record import LoanRecord
 from usance.platform.store.write_set import Event, WriteSet
 from usance.service.event_review import review_events
-from usance.service.events_of_loan import ClaimHolder, is_made_by_rule
+from usance.service.loan_servicing import ClaimHolder, is_made_by_rule
 from usance.service.servicing_rules import ServicingRules
 
 REVERSAL_REF = 1 << 56

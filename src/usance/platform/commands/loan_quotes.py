@@ -45,7 +45,7 @@ async def quote_settlement(
 ) -> Decided:
     """The amount that closes a loan on a day."""
     read = _reading(transaction, principal, moment)
-    return _told(await read.settlement_quote(command.loan, command.on), command.loan)
+    return _outcome(await read.settlement_quote(command.loan, command.on), command.loan)
 
 
 async def quote_withdrawal(
@@ -53,7 +53,7 @@ async def quote_withdrawal(
 ) -> Decided:
     """The amount that undoes a loan on a day of its cooling-off time."""
     read = _reading(transaction, principal, moment)
-    return _told(await read.withdrawal_quote(command.loan, command.on), command.loan)
+    return _outcome(await read.withdrawal_quote(command.loan, command.on), command.loan)
 
 
 async def try_mandates(
@@ -64,7 +64,7 @@ async def try_mandates(
         parsed = parse_mandates(command.text)
     except UsanceError as error:
         raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
-    return _told({"mandates": await tried(transaction, parsed)}, "mandates")
+    return _outcome({"mandates": await tried(transaction, parsed)}, "mandates")
 
 
 def _reading(transaction: asyncpg.Connection, principal: Principal, moment: Moment) -> Any:
@@ -73,5 +73,5 @@ def _reading(transaction: asyncpg.Connection, principal: Principal, moment: Mome
     return Reading(transaction, principal, moment)
 
 
-def _told(answer: dict[str, Any], subject: str) -> Decided:
+def _outcome(answer: dict[str, Any], subject: str) -> Decided:
     return Decided(answer, subject, is_new=False, status=DONE)

@@ -11,9 +11,9 @@ from usance.platform.commands.drawdowns import attempts, close_offer, load_place
 from usance.platform.commands.placement import (
     Placement,
     approve,
+    ask_candidates,
     complete,
     disburse,
-    go_on,
     limit_changes,
     note,
 )
@@ -58,7 +58,7 @@ async def answer(
         raise OfferClosed(f"the offer is {row['state']}", where=command.offer,
                           fix="Answer offers while they are open")  # fmt: skip
     placement = await load_placement(transaction, moment, row["loan_id"])
-    await moment.services.desk.open(transaction, moment.lender)
+    await moment.services.router.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
     complete(moment, placement)
     state = "approved" if command.approved else "declined"
@@ -83,7 +83,7 @@ def _answered(
         return
     note(moment, placement, candidate, int(otherwise))
     placement.changes.limit_changes += limit_changes(candidate, held=-1)
-    go_on(moment, placement, index + 1)
+    ask_candidates(moment, placement, index + 1)
     disburse([(moment, placement)])
 
 
@@ -100,7 +100,7 @@ async def expire(
     if row["answer_by"] > moment.at:
         raise WrongState("it still has time", where=command.offer, fix="Wait for its answer_by")
     placement = await load_placement(transaction, moment, row["loan_id"])
-    await moment.services.desk.open(transaction, moment.lender)
+    await moment.services.router.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
     complete(moment, placement)
     ended = await close_offer(transaction, moment, placement, "timed_out")

@@ -103,7 +103,7 @@ async def step(
     elif due in _STEPS:
         _add(effects, OrderEvent(_STEPS[due], moment.at, "clock"))
     await effects.apply(transaction)
-    return _told(moment, effects, {"step": due.value})
+    return _outcome(moment, effects, {"step": due.value})
 
 
 async def ask(
@@ -117,7 +117,7 @@ async def ask(
         kind = EventKind.ASKED if order.sends else EventKind.SENT
         _add(effects, OrderEvent(kind, moment.at, "restore"))
         await effects.apply(transaction)
-    return _told(moment, effects, {})
+    return _outcome(moment, effects, {})
 
 
 async def _is_held(transaction: asyncpg.Connection, moment: Moment, effects: Effects) -> bool:
@@ -178,7 +178,7 @@ async def take(
     added = [_add(effects, each) for each in events]
     if any(added):
         await effects.apply(transaction)
-    return _told(moment, effects, {}, is_new=any(added))
+    return _outcome(moment, effects, {}, is_new=any(added))
 
 
 async def cancel(
@@ -188,7 +188,7 @@ async def cancel(
     await act_as_platform(transaction)
     record = await load_order(transaction, read_id(command.order, "or", "order"))
     if record.order.state is OrderState.CANCELLED:
-        return _told(moment, Effects(moment, record), {}, is_new=False)
+        return _outcome(moment, Effects(moment, record), {}, is_new=False)
     source = f"cancelled: {command.reason}" if command.reason else "cancelled"
     return await take(transaction, moment, record,
                       [OrderEvent(EventKind.CANCELLED, moment.at, source)])  # fmt: skip
@@ -234,7 +234,7 @@ def _add(effects: Effects, event: OrderEvent) -> bool:
         raise WrongState(error.what, where=error.where, fix=error.fix) from error
 
 
-def _told(
+def _outcome(
     moment: Moment, effects: Effects, more: dict[str, Any], *, is_new: bool = True
 ) -> Decided:
     record = effects.record

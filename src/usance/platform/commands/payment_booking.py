@@ -122,7 +122,7 @@ async def book(
 
 async def book_many(transaction: asyncpg.Connection, asked: Sequence[CommandCall]) -> list[Ended]:
     """Book payments of different users; each ends by itself. Read as the platform."""
-    ended: list[Ended | Booking] = [_told(each) for each in asked]
+    ended: list[Ended | Booking] = [_checked(each) for each in asked]
     told = [each for each in ended if isinstance(each, Booking)]
     rows = await transaction.fetch(
         _READ, [each.provider for each in told], [each.command.ref for each in told],
@@ -144,7 +144,7 @@ async def book_many(transaction: asyncpg.Connection, asked: Sequence[CommandCall
     ]
 
 
-def _told(asked: CommandCall) -> Booking | UsanceError:
+def _checked(asked: CommandCall) -> Booking | UsanceError:
     """A payment as it was told, checked as far as nothing has to be read."""
     moment, command = asked.moment, asked.command
     try:

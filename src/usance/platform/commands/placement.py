@@ -81,7 +81,7 @@ def candidates(
     The router has been fed the request, and it is the next one.
     """
     row = placement.request
-    ranked = moment.services.desk.rank_next()
+    ranked = moment.services.router.rank_next()
     limits, day = moment.lender.limits, moment.business_date
     wanted = LimitRequest(
         placement.row["person_id"] or placement.user.user_id, row["amount_minor"], day,
@@ -120,10 +120,10 @@ def note(moment: Moment, placement: Placement, candidate: Mapping[str, Any], out
     row = {**candidate["routing"], "attempt": placement.attempts, "outcome": outcome,
            "at": placement.row["requested_at"]}  # fmt: skip
     placement.changes.add("routing", **row)
-    moment.services.desk.learn(placement.loan_id, candidate["source"], outcome)
+    moment.services.router.learn(placement.loan_id, candidate["source"], outcome)
 
 
-def go_on(moment: Moment, placement: Placement, start: int) -> None:
+def ask_candidates(moment: Moment, placement: Placement, start: int) -> None:
     """Ask one candidate after the other from `start` on: at once, or by an offer that waits."""
     row = placement.row
     for index in range(start, len(row["candidates"])):
@@ -155,8 +155,8 @@ def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta
     mandate = moment.lender.mandates.mandates[candidate["column"]]
     row["state"], row["source"], row["attempt"] = "pending", candidate["source"], index
     placement.changes.limit_changes += limit_changes(candidate, held=1)
-    desk = moment.services.desk
-    desk.learn(placement.loan_id, candidate["source"], int(RoutingOutcome.RESERVED))
+    router = moment.services.router
+    router.learn(placement.loan_id, candidate["source"], int(RoutingOutcome.RESERVED))
     made = {
         "offer_id": offer, "user_id": placement.user.user_id, "loan_id": placement.loan_id,
         "attempt": index, "source": candidate["source"], "institution": mandate.institution,

@@ -182,8 +182,8 @@ async def offer(
     number, last = user.next("records"), moment.business_date + timedelta(days=ANSWER_DAYS)
     row: dict[str, Any] = {
         "plan_id": number, "user_id": user.user_id, "loan_id": loan.loan_id, "kind": kind.value,
-        "request": {**request._asdict(), "kind": kind.value}, "before": _told(made.before),
-        "after": _told(made.after), "offered_on": moment.business_date, "answer_by": last,
+        "request": {**request._asdict(), "kind": kind.value}, "before": _answer_of(made.before),
+        "after": _answer_of(made.after), "offered_on": moment.business_date, "answer_by": last,
         "state": "offered", "granted_as": role, "pay_minor": made.pay_minor, "answered_on": None,
         "facts": [],
     }  # fmt: skip
@@ -250,7 +250,7 @@ async def _book(
     book_facts(moment, user, loan, changes, "plan.answer")
     if made.pay_minor:
         _keep_payment(moment, loan, user, command, changes)
-    row |= {"after": _told(made.after), "pay_minor": made.pay_minor,
+    row |= {"after": _answer_of(made.after), "pay_minor": made.pay_minor,
             "facts": [str(each.ref) for each in loan.added]}  # fmt: skip
 
 
@@ -307,6 +307,6 @@ async def _helped(transaction: asyncpg.Connection, loan: LoanRecord) -> HelpedLo
     return HelpedLoan(tuple(loan.terms), tuple(loan.facts), before)
 
 
-def _told(position: Any) -> Mapping[str, Any]:
+def _answer_of(position: Any) -> Mapping[str, Any]:
     return {name: str(value) if isinstance(value, date) else value
             for name, value in position._asdict().items()}  # fmt: skip

@@ -127,8 +127,8 @@ async def first_offer(
         "grade": min(max(grade or MAX_GRADE, 1), MAX_GRADE), "region": user.region,
         "channel": user.channel,
     }  # fmt: skip
-    await moment.services.desk.open(transaction, moment.lender)
-    for candidate in moment.services.desk.rank_only(request).candidates:
+    await moment.services.router.open(transaction, moment.lender)
+    for candidate in moment.services.router.rank_only(request).candidates:
         source = moment.lender.sources.get(candidate.source)
         if source is None or moment.lender.mandate(candidate.source, on) is None:
             continue

@@ -42,7 +42,7 @@ from usance.platform.commands import (
     users,
     virtual_accounts,
 )
-from usance.platform.commands.command import Many, Spec
+from usance.platform.commands.command import BatchHandler, Spec
 from usance.platform.partners import provider_files, webhooks
 from usance.platform.security import access_commands as access
 from usance.platform.security import borrower_access, rights, signing
@@ -81,7 +81,7 @@ _TABLE = (
     Spec("quote.make", "quote.made", BORROWER, quotes.MakeQuote, quotes.quote, routes=True),
     Spec("agreement.make", "agreement.made", BORROWER, quotes.Agree, quotes.agree),
     Spec("drawdown.request", "drawdown.requested", BORROWER, drawdowns.Draw, drawdowns.draw,
-         routes=True, many=Many(drawdowns.draw_many, drawdowns.user_of)),
+         routes=True, many=BatchHandler(drawdowns.draw_many, drawdowns.user_of)),
     Spec("drawdown.withdraw", "drawdown.withdrawn", BORROWER, drawdowns.Withdraw,
          drawdowns.withdraw, routes=True),
     Spec("offer.answer", "offer.answered", INSTITUTION, offers.AnswerOffer, offers.answer,
@@ -122,7 +122,7 @@ _TABLE = (
     Spec("deposit.move", "deposit.moved", FINANCE, deposits.MoveDeposit, deposits.move, TWO),
     Spec("deposit.watch", "deposit.watched", JOBS, deposits.WatchDeposit, deposits.watch),
     Spec("payment.book", "payment.booked", MONEY, payments.BookPayment, payment_booking.book,
-         many=Many(payment_booking.book_many, payments.user_of)),
+         many=BatchHandler(payment_booking.book_many, payments.user_of)),
     Spec("payment.reverse", "payment.reversed", MONEY, payments.ReversePayment, payments.reverse),
     Spec("payment.refund", "payment.refunded", MONEY, loan_events.Refund, loan_events.refund),
     Spec("payment.charge_back", "payment.charged_back", MONEY, loan_events.ChargeBack,

@@ -19,7 +19,7 @@ from usance.platform.principals import Principal
 from usance.platform.reads.loans import fact_answer
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, owner_of, read_id
-from usance.service.events_of_loan import (
+from usance.service.loan_servicing import (
     ClaimHolder,
     DayPart,
     event_of,

@@ -18,7 +18,7 @@ from usance.platform.order_record import new_order
 from usance.platform.principals import Principal
 from usance.platform.reads.settlements import load_batch, load_settlement, settlement_answer
 from usance.platform.refusals import WrongState
-from usance.platform.settling import (
+from usance.platform.settlement import (
     PIECE,
     Parts,
     compensations,

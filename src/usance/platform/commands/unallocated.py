@@ -87,7 +87,7 @@ async def receive(
         if (known["amount_minor"], known["received_on"]) != told:
             raise ReferenceUsed("this reference was told with other content", where="body.ref",
                                 fix="Tell what was told, or give another reference")  # fmt: skip
-        return _told(moment, dict(known), WriteSet(), is_new=False)
+        return _outcome(moment, dict(known), WriteSet(), is_new=False)
     owner = await find_account(transaction, provider, command.account)
     if owner is not None and owner.closed_at is None:
         paid = BookPayment(
@@ -106,7 +106,7 @@ async def receive(
     }  # fmt: skip
     changes = WriteSet()
     changes.put("unallocated", **row)
-    return _told(moment, row, changes)
+    return _outcome(moment, row, changes)
 
 
 async def _load(transaction: asyncpg.Connection, given: str, amount: int | None) -> dict[str, Any]:
@@ -199,7 +199,7 @@ async def give_back(
     return Decided(answer, command.unallocated, 0, changes, status=DONE, as_platform=True)
 
 
-def _told(
+def _outcome(
     moment: Moment, row: dict[str, Any], changes: WriteSet, *, is_new: bool = True
 ) -> Decided:
     answer = unallocated_answer(moment.lender, row, moment.business_date)

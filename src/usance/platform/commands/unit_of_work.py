@@ -136,7 +136,7 @@ async def _until_settled(work: Work) -> Outcome:
         try:
             if not work.spec.routes:
                 return await _once(work, frozenset(full))
-            async with work.services.desk.turn(keep=not work.dry_run):
+            async with work.services.router.turn(keep=not work.dry_run):
                 return await _once(work, frozenset(full))
         except StaleRead:
             if attempt + 1 == MAX_ATTEMPTS:
@@ -165,7 +165,7 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
             outcome = outcome_of(decided)
     except _DryRun as ended:
         return ended.outcome
-    work.services.desk.release(changes.releases)
+    work.services.router.release(changes.releases)
     return outcome
 
 

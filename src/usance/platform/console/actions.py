@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency
 from usance.books.chart import load_chart
-from usance.platform.api.would import told
+from usance.platform.api.dry_run import effects_of
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.changes import told_change
+from usance.platform.console.changes import with_last_change
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
 
@@ -85,11 +85,11 @@ async def act(visit: Visit) -> Response:
     except (InvalidField, MissingField) as error:
         return _form(visit, action, given, error=error)
     except Refused as error:
-        told_to = await told_change(visit, error, _loan(visit), given.get("payment", ""))
+        told_to = await with_last_change(visit, error, _loan(visit), given.get("payment", ""))
         return _form(visit, action, given, error=error, told_to=told_to)
     if is_final:
         return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
-    effect = effect_of(told(outcome.would), currency) if outcome.would is not None else None
+    effect = effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
     return _form(visit, action, given, effect=effect)
 
 

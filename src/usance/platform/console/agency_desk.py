@@ -87,7 +87,7 @@ async def show(
         )
         currency = read.moment.lender.currency
     return html(
-        visit.request, "agency_desk", visit.principal.name, status, cases=visit.desk.shown(rows),
+        visit.request, "agency_desk", visit.principal.name, status, cases=visit.desk.encode(rows),
         error=error, text=text, taken=taken, columns=",".join(PAYMENT_COLUMNS), made=made,
         desk=DESK, key=secrets.token_urlsafe(18),
         none=visit.request.query_params.get("none") == "1",
@@ -107,7 +107,7 @@ async def cases_file(visit: AgencyVisit) -> Response:
             if len(piece) < PIECE:
                 break
     name = 'attachment; filename="cases.csv"'
-    return Response(cases_csv(visit.desk.shown(rows), currency), media_type="text/csv",
+    return Response(cases_csv(visit.desk.encode(rows), currency), media_type="text/csv",
                     headers={"Content-Disposition": name})  # fmt: skip
 
 
@@ -116,7 +116,7 @@ async def report(visit: AgencyVisit, text: str) -> Response:
     try:
         async with visit.platform.reading(visit.principal) as read:
             currency, today = read.moment.lender.currency, read.moment.business_date
-            given = payments_of_file(text, currency, visit.desk.meant)
+            given = payments_of_file(text, currency, visit.desk.decode)
             users = [case_number(each.case) for each in given]
             held = await reads.seen_users(read.transaction, users)
             reported = await reads.reported(read.transaction, [each.reference for each in given])

@@ -58,9 +58,9 @@ def plain(minor: int, currency: Currency) -> str:
 
 
 def payments_of_file(
-    text: str, currency: Currency, meant: Callable[[str], str]
+    text: str, currency: Currency, decode: Callable[[str], str]
 ) -> list[ReportedPayment]:
-    """Payments of a file, refused whole if a line of it is wrong; `meant` reads a case's id.
+    """Payments of a file, refused whole if a line of it is wrong; `decode` reads a case's id.
 
     >>> file = chr(10).join(["case,reference,paid_on,amount", "ca_1,psp-7,2024-07-19,6.50"])
     >>> [each.amount_minor for each in payments_of_file(file, Currency.CNY, str)]
@@ -84,7 +84,7 @@ def payments_of_file(
     known: dict[str, int] = {}
     for number, row in enumerate(rows[1:], 2):
         try:
-            made = _payment(row, currency, meant)
+            made = _payment(row, currency, decode)
             if made.reference in known:
                 raise InvalidField(f"has the reference of line {known[made.reference]}", where="",
                                    fix="Give each payment once")  # fmt: skip
@@ -104,7 +104,7 @@ def refuse(wrong: list[str]) -> None:
                            fix="Mend the file and send it again; nothing was taken")  # fmt: skip
 
 
-def _payment(row: list[str], currency: Currency, meant: Callable[[str], str]) -> ReportedPayment:
+def _payment(row: list[str], currency: Currency, decode: Callable[[str], str]) -> ReportedPayment:
     if len(row) != len(PAYMENT_COLUMNS):
         fix = f"Give {','.join(PAYMENT_COLUMNS)}"
         raise InvalidField(f"has {len(row)} cells", where="", fix=fix)
@@ -115,7 +115,7 @@ def _payment(row: list[str], currency: Currency, meant: Callable[[str], str]) ->
     minor = minor_of(amount, currency)
     if minor <= 0:
         raise InvalidField("is no amount above zero", where="", fix="Give what was paid")
-    return ReportedPayment(meant(case), reference, _day(day), minor)
+    return ReportedPayment(decode(case), reference, _day(day), minor)
 
 
 def _day(text: str) -> date:

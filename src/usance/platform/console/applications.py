@@ -14,7 +14,7 @@ from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import application_facts
 from usance.platform.commands.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.changes import told_change
+from usance.platform.console.changes import with_last_change
 from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.lists import Listed, ListState
@@ -111,7 +111,7 @@ async def review(visit: Visit) -> Response:
     except PlatformError as error:
         async with visit.platform.reading(visit.operator.principal) as read:
             found = await read.decision(name)
-        told = await told_change(visit, error, name, found["review"] or "")
+        told = await with_last_change(visit, error, name, found["review"] or "")
         return await one(visit, told, error.http_status)
     return see(f"{HOME}/applications/{name}")
 

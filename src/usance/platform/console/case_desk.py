@@ -40,17 +40,17 @@ class CaseDesk:
     home: str
     ids: PermutedIds | None = None
 
-    def shown(self, value: Any) -> Any:
+    def encode(self, value: Any) -> Any:
         """An answer with ids as they see them."""
-        return self.ids.shown(value) if self.ids else value
+        return self.ids.encode(value) if self.ids else value
 
-    def meant(self, text: str) -> str:
+    def decode(self, text: str) -> str:
         """An id as the platform knows it."""
-        return str(self.ids.meant(text)) if self.ids else text
+        return str(self.ids.decode(text)) if self.ids else text
 
     async def page_of(self, case: str) -> dict[str, Any]:
         """Everything that the page of a case shows."""
-        user_id = case_number(self.meant(case))
+        user_id = case_number(self.decode(case))
         async with self.platform.reading(self.principal) as read:
             told = await reads.one_case(read.transaction, read.moment, user_id)
             loans = await read.user_loans(print_id("us", user_id))
@@ -65,9 +65,9 @@ class CaseDesk:
             None,
         )
         return {
-            "case": self.shown(told), "loans": self.shown(loans), "today": day.isoformat(),
-            "in_work": self.shown(in_work) if in_work else None, "desk": self.home,
-            "events": self.shown(events_of(told)), "money": lambda minor: printed(minor, currency),
+            "case": self.encode(told), "loans": self.encode(loans), "today": day.isoformat(),
+            "in_work": self.encode(in_work) if in_work else None, "desk": self.home,
+            "events": self.encode(events_of(told)), "money": lambda minor: printed(minor, currency),
             "key": secrets.token_urlsafe(18), "reasons": [each.value for each in Stop],
             "owed": printed(told["past_due_minor"], currency).replace(",", ""),
             "plans": [each.value for each in PlanKind], "draft": draft,
@@ -84,14 +84,14 @@ class CaseDesk:
             return await self.take_next(key)
         if step == "draft":
             return await self._draft(case, given.get("message", ""), key)
-        user = print_id("us", case_number(self.meant(case)))
+        user = print_id("us", case_number(self.decode(case)))
         command, body = await self._command(step, user, given)
         await self.platform.do(self.principal, command, body, key=key)
         return see(f"{self.home}/cases/{case}?done={step}")
 
     async def _draft(self, case: str, message: str, key: str) -> Response:
         """The case with the draft of a reply; nothing is sent."""
-        command = MakeDraft("reply", self.meant(case), message=message)
+        command = MakeDraft("reply", self.decode(case), message=message)
         await prepare(self.platform, self.principal, command)
         await self.platform.do(self.principal, command, key=key)
         return see(f"{self.home}/cases/{case}?done=draft")
@@ -102,7 +102,7 @@ class CaseDesk:
         found = outcome.answer["case"]
         if found is None:
             return see(f"{self.home}?none=1")
-        return see(f"{self.home}/cases/{self.shown(found['case'])}")
+        return see(f"{self.home}/cases/{self.encode(found['case'])}")
 
     async def _command(
         self, step: str, user: str, given: Mapping[str, str]
@@ -114,7 +114,7 @@ class CaseDesk:
             return "contact.begin", {"user": user, "channel": given.get("channel", ""),
                                      "script": script}  # fmt: skip
         if step in ("reached", "missed"):
-            contact = self.meant(given.get("contact", ""))
+            contact = self.decode(given.get("contact", ""))
             return "contact.end", {"contact": contact, "connected": step == "reached"}
         if step == "promise":
             amount = minor_of(given.get("amount_minor", ""), currency)
@@ -124,7 +124,7 @@ class CaseDesk:
             months = given.get("months", "") or "0"
             if not (months.isascii() and months.isdigit() and len(months) < 4):
                 raise InvalidField("is no number of months", where="body.months", fix="Give 6")
-            loan = self.meant(given.get("loan", ""))
+            loan = self.decode(given.get("loan", ""))
             return "plan.offer", {"user": user, "loan": loan, "kind": given.get("kind", ""),
                                   "months": int(months)}  # fmt: skip
         return "stop.set", {"user": user, "reason": given.get("reason", "")}

@@ -9,7 +9,7 @@ LOOKED_AT = 5_000
 """Entries of the audit that are looked through: somebody was quicker a moment ago."""
 
 
-async def told_change(visit: Visit, error: Exception, *subjects: str) -> str:
+async def with_last_change(visit: Visit, error: Exception, *subjects: str) -> str:
     """A refusal, with who changed the record last, how and when."""
     async with visit.platform.reading(visit.operator.principal) as read:
         last = await last_done(read.transaction, [each for each in subjects if each], LOOKED_AT)

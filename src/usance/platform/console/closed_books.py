@@ -16,8 +16,8 @@ from starlette.responses import FileResponse, Response
 
 from usance.pages.site.language import translated
 from usance.pages.site.write import MARK
+from usance.platform.console.addresses import HISTORY, screen_of
 from usance.platform.console.frame import HOME, Visit, language_of
-from usance.platform.console.places import HISTORY, screen_of
 from usance.platform.console.risk import live_parts
 from usance.platform.errors import NotFound
 

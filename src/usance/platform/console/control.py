@@ -8,10 +8,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from usance.platform.console.changes import told_change
+from usance.platform.console.changes import with_last_change
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
-from usance.platform.console.tasks import buttons, told_once
+from usance.platform.console.tasks import buttons, secrets_in
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads import configuration
 from usance.platform.reads.approvals import STATES, approval_of, approval_rows
@@ -81,9 +81,9 @@ async def decide(visit: Visit) -> Response:
     try:
         outcome = await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
-        told = await told_change(visit, error, path["approval"])
+        told = await with_last_change(visit, error, path["approval"])
         return await one(visit, told, error.http_status)
-    if secret := told_once(outcome.answer):
+    if secret := secrets_in(outcome.answer):
         return visit.page("control", "task_done", visit.texts["approval"], approval="",
                           facts=[(visit.texts[f"told_{name}"], value, "")
                                  for name, value in secret.items()],
@@ -108,7 +108,7 @@ async def decide_many(visit: Visit) -> Response | Listed:
             key = f"{given.get('key', '')}/{name}"[:255]
             outcome = await visit.do("approval.approve", {"approval": name}, key=key)
             secrets_told += [(f"{name} {visit.texts[f'told_{what}']}", value, "")
-                             for what, value in told_once(outcome.answer).items()]  # fmt: skip
+                             for what, value in secrets_in(outcome.answer).items()]  # fmt: skip
         except PlatformError as error:
             problems.append(f"{name}: {error.what}")
     if secrets_told:

@@ -23,7 +23,7 @@ from starlette.responses import RedirectResponse, Response
 
 from usance.pages.rendering import render
 from usance.platform.commands.unit_of_work import Outcome
-from usance.platform.console.places import only_own
+from usance.platform.console.addresses import only_own
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.security.roles import Roles

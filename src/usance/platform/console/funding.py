@@ -123,7 +123,7 @@ def _class_row(
     given: dict[str, Any], run: Projection, since: date, currency: Currency
 ) -> dict[str, str]:
     """A class as it stands, and what comes to it."""
-    to_come = reads.class_to_come(run, given["class"], since)
+    to_come = reads.projected_class(run, given["class"], since)
     life = to_come["average_life_ppm"]
     return {
         "class": given["class"], "rate": percent(given["rate_ppm"]),

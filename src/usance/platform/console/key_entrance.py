@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from usance.platform.console.frame import form, html, language_of, see, texts
-from usance.platform.console.sign_in import speak
+from usance.platform.console.sign_in import set_language
 from usance.platform.errors import UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
@@ -66,7 +66,7 @@ class KeyEntrance:
             Route(f"{self.home}/enter", self.entrance, methods=["GET"]),
             Route(f"{self.home}/enter", self.enter, methods=["POST"]),
             Route(f"{self.home}/leave", self.leave, methods=["POST"]),
-            Route(f"{self.home}/language", speak, methods=["POST"]),
+            Route(f"{self.home}/language", set_language, methods=["POST"]),
         ]
 
     def guarded(

@@ -133,7 +133,7 @@ def _history(visit: Visit, facts: Sequence[dict[str, Any]], currency: Currency) 
     undone = {each["reverses"] for each in facts}
     return time_line(
         Event(each["effective_on"], visit.texts.get(f"fact_{each['kind']}", each["kind"]),
-              _told(each, currency), "undone" if each["ref"] in undone else "")
+              _amount_and_provider(each, currency), "undone" if each["ref"] in undone else "")
         for each in facts
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ def _chart(
                    format_y=lambda y: f"{y:,.0f}", note=currency.name)  # fmt: skip
 
 
-def _told(fact: dict[str, Any], currency: Currency) -> str:
+def _amount_and_provider(fact: dict[str, Any], currency: Currency) -> str:
     amount = fact["amount_minor"]
     parts = [f"{printed(amount, currency)} {currency.name}" if amount else "",
              fact["provider"] or "", fact["provider_ref"] or ""]  # fmt: skip

@@ -13,14 +13,14 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.codes import Currency
+from usance.platform.api.dry_run import effects_of
 from usance.platform.api.settlements import MEDIA, settlement_file
-from usance.platform.api.would import told
 from usance.platform.commands.breaks import OWNERS
 from usance.platform.commands.command import WAITING
 from usance.platform.commands.deposits import PLACED, RETURNED
 from usance.platform.console.actions import AMOUNT, CONFIRM, DAY, REASON, Action, Field, effect_of
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.changes import told_change
+from usance.platform.console.changes import with_last_change
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.money import BASE, parts, shown
 from usance.platform.console.tasks import buttons
@@ -205,12 +205,12 @@ async def act(visit: Visit) -> Response:
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
     except PlatformError as error:
-        told_to = await told_change(visit, error, _name(visit))
+        told_to = await with_last_change(visit, error, _name(visit))
         return _form(visit, kind, action, given, error=error, told_to=told_to)
     if is_final:
         done = "" if outcome.status == WAITING else f"?done={action.name}"
         return see(f"{BASE}/{kind}/{_name(visit)}{done}")
-    effect = effect_of(told(outcome.would), currency) if outcome.would is not None else None
+    effect = effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
     after = outcome.answer.get("unallocated", outcome.answer)
     after = after if isinstance(after, dict) else outcome.answer
     return _form(visit, kind, action, given, effect=effect, after=_facts(visit, after, currency))

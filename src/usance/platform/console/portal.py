@@ -47,7 +47,7 @@ PARTS = (("offers", PORTAL), ("mandates", f"{PORTAL}/mandates"),
 
 
 @dataclass(frozen=True)
-class Guest(KeyVisit):
+class PortalVisit(KeyVisit):
     """One request of an institution."""
 
     async def page(self, template: str, title: str, status: int = 200, **values: Any) -> Response:
@@ -56,7 +56,7 @@ class Guest(KeyVisit):
                     key=secrets.token_urlsafe(12), **values)  # fmt: skip
 
 
-Answer = Callable[[Guest], Awaitable[Response]]
+Answer = Callable[[PortalVisit], Awaitable[Response]]
 
 
 def routes() -> list[BaseRoute]:
@@ -79,116 +79,116 @@ def routes() -> list[BaseRoute]:
 
 def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def guarded(request: Request, principal: Principal) -> Response:
-        guest = Guest(request, principal)
+        visit = PortalVisit(request, principal)
         try:
-            return await page(guest)
+            return await page(visit)
         except (NotFound, InvalidField) as error:
-            return await guest.page("message", guest.texts["no_such_page"], 404, text=str(error))
+            return await visit.page("message", visit.texts["no_such_page"], 404, text=str(error))
         except PlatformError as error:
-            return await guest.page("message", guest.texts["portal"], error.http_status,
+            return await visit.page("message", visit.texts["portal"], error.http_status,
                                     text=str(error))  # fmt: skip
 
     return ENTRANCE.guarded(guarded)
 
 
-async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) -> Response:
+async def show(visit: PortalVisit, problems: tuple[str, ...] = (), status: int = 200) -> Response:
     """Offers that wait, each with its report and its countdown."""
-    async with guest.platform.reading(guest.principal) as read:
+    async with visit.platform.reading(visit.principal) as read:
         offers = await read.offers("open", limit=200)
         deals = [deal_answer(each) for each in await deals_of(read.transaction)]
         now, currency = read.moment.at, read.moment.lender.currency
-        name = read.moment.lender.party_name("institution", guest.principal.party)
+        name = read.moment.lender.party_name("institution", visit.principal.party)
         left = await read.transaction.fetch(
             "select offer_id, answer_by from usance.offers where state = 'open'"
         )
     minutes = {print_id("of", row["offer_id"]): max(0, int((row["answer_by"] - now).total_seconds()
                // 60)) for row in left}  # fmt: skip
     waiting = [{**offer, "minutes": minutes.get(offer["offer"], 0)} for offer in offers]
-    return await guest.page(
-        "portal", name, status, offers=guest.ids.shown(waiting), problems=problems,
+    return await visit.page(
+        "portal", name, status, offers=visit.ids.encode(waiting), problems=problems,
         money=lambda minor: printed(minor, currency), field=FIELD, deals=deals,
     )  # fmt: skip
 
 
-async def deal_report(guest: Guest) -> Response:
+async def deal_report(visit: PortalVisit) -> Response:
     """The last investor report of a deal whose notes the institution holds."""
-    name, language = guest.request.path_params["deal"], language_of(guest.request)
+    name, language = visit.request.path_params["deal"], language_of(visit.request)
     try:
-        async with guest.platform.reading(guest.principal) as read:
+        async with visit.platform.reading(visit.principal) as read:
             _, _, made = await report(read.transaction, name, language)
     except NotFound as error:
-        return html(guest.request, "message", texts(language)["no_such_page"], 404,
+        return html(visit.request, "message", texts(language)["no_such_page"], 404,
                     text=error.what)  # fmt: skip
-    return html(guest.request, "deal_report", made.title, files=(), **report_values(made))
+    return html(visit.request, "deal_report", made.title, files=(), **report_values(made))
 
 
-async def answer(guest: Guest) -> Response:
+async def answer(visit: PortalVisit) -> Response:
     """Answer one offer or many; each for itself, once for the form's key."""
-    given = await form(guest.request)
+    given = await form(visit.request)
     approved, problems = given.get("answer") == "approve", []
     for name in given:
         if name.startswith(FIELD):
             shown = name.removeprefix(FIELD)
-            body = {"offer": guest.ids.meant(shown), "approved": approved,
+            body = {"offer": visit.ids.decode(shown), "approved": approved,
                     "reason": given.get("reason", "")}  # fmt: skip
             key = f"{given.get('key', '')}/{shown}"[:255]
             try:
-                await guest.platform.do(guest.principal, "offer.answer", body, key=key)
+                await visit.platform.do(visit.principal, "offer.answer", body, key=key)
             except PlatformError as error:
                 problems.append(f"{shown}: {error.what}")
-    return await show(guest, tuple(problems), 409) if problems else see(PORTAL)
+    return await show(visit, tuple(problems), 409) if problems else see(PORTAL)
 
 
 async def mandates(
-    guest: Guest, error: str = "", status: int = 200, typed: str = "",
+    visit: PortalVisit, error: str = "", status: int = 200, typed: str = "",
     found: Sequence[Mapping[str, Any]] = (),
 ) -> Response:  # fmt: skip
     """Own mandates with all versions, what was proposed, and the tester on own past loans."""
-    async with guest.platform.reading(guest.principal) as read:
+    async with visit.platform.reading(visit.principal) as read:
         lender, today = read.moment.lender, read.moment.business_date.isoformat()
-        rows = await mandate_rows(read.transaction, lender, guest.principal.party)
+        rows = await mandate_rows(read.transaction, lender, visit.principal.party)
         mine = await read.transaction.fetch(
             "select approval_id, state, proposed_at from usance.approvals "
             "where command = 'mandate.put' and given[1] = $1 order by approval_id desc limit 20",
-            guest.principal.principal_id,
+            visit.principal.principal_id,
         )  # fmt: skip
     proposed = [{"approval": print_id("ap", row["approval_id"]), "state": row["state"],
                  "proposed_at": moment_text(row["proposed_at"])} for row in mine]  # fmt: skip
-    return await guest.page(
-        "portal_mandates", guest.texts["mandates"], status, rows=rows, proposed=proposed,
+    return await visit.page(
+        "portal_mandates", visit.texts["mandates"], status, rows=rows, proposed=proposed,
         error=error, typed=typed, today=today, found=found, may_put=True,
         money=lambda minor: printed(minor, lender.currency),
     )  # fmt: skip
 
 
-async def put_mandates(guest: Guest) -> Response:
+async def put_mandates(visit: PortalVisit) -> Response:
     """Propose mandates, which the platform's people agree to; or try them on own past loans."""
-    given = await form(guest.request)
+    given = await form(visit.request)
     text = given.get("text", "")
     if given.get("step") == "test":
         try:
             parsed = parse_mandates(text)
         except UsanceError as error:
-            return await mandates(guest, str(error), 400, text)
-        async with guest.platform.reading(guest.principal) as read:
+            return await mandates(visit, str(error), 400, text)
+        async with visit.platform.reading(visit.principal) as read:
             found = await tried(read.transaction, parsed)
-        return await mandates(guest, "", 200, text, found)
+        return await mandates(visit, "", 200, text, found)
     body = {"text": text, "valid_from": given.get("valid_from", "")}
     try:
-        await guest.platform.do(guest.principal, "mandate.put", body, key=given.get("key", ""))
+        await visit.platform.do(visit.principal, "mandate.put", body, key=given.get("key", ""))
     except PlatformError as error:
-        return await mandates(guest, str(error), error.http_status, text)
+        return await mandates(visit, str(error), error.http_status, text)
     return see(f"{PORTAL}/mandates")
 
 
-async def portfolio(guest: Guest) -> Response:
+async def portfolio(visit: PortalVisit) -> Response:
     """Own loans with what is owed and late, by quarter of origination too."""
-    given = guest.request.query_params
-    async with guest.platform.reading(guest.principal) as read:
+    given = visit.request.query_params
+    async with visit.platform.reading(visit.principal) as read:
         currency, day = read.moment.lender.currency, read.moment.business_date
-        sources = await own_sources(read.transaction, guest.principal.party)
+        sources = await own_sources(read.transaction, visit.principal.party)
         vintages = await vintages_of(read.transaction, sources, day)
-        last = guest.ids.meant(given.get("after", ""))
+        last = visit.ids.decode(given.get("after", ""))
         after = read_id(last, "ln", "after") if last else 0
         numbers = await loans_of_sources(read.transaction, sources, after, LOANS + 1)
         loans = [await read.loan(print_id("ln", each)) for each in numbers[:LOANS]]
@@ -196,38 +196,38 @@ async def portfolio(guest: Guest) -> Response:
     if given.get("format") in FORMATS:
         rows = [{name: row[name] for name in names} for row in vintages]
         return file_of("portfolio", names, rows, given["format"])
-    shares = {guest.texts["late_share"]: [row["late_minor"] / row["lent_minor"]
+    shares = {visit.texts["late_share"]: [row["late_minor"] / row["lent_minor"]
                                           for row in vintages]}  # fmt: skip
-    figure = columns([row["quarter"] for row in vintages], shares, caption=guest.texts["vintages"],
+    figure = columns([row["quarter"] for row in vintages], shares, caption=visit.texts["vintages"],
                      format_y=lambda y: f"{100 * y:.1f} %")  # fmt: skip
-    shown = guest.ids.shown(loans)
-    return await guest.page(
-        "portal_portfolio", guest.texts["portfolio"], vintages=vintages, loans=shown,
+    shown = visit.ids.encode(loans)
+    return await visit.page(
+        "portal_portfolio", visit.texts["portfolio"], vintages=vintages, loans=shown,
         figure=figure, after=shown[-1]["loan"] if len(numbers) > LOANS else "",
         money=lambda minor: printed(minor, currency),
     )  # fmt: skip
 
 
-async def loan(guest: Guest) -> Response:
+async def loan(visit: PortalVisit) -> Response:
     """One own loan with its schedule and facts."""
-    name = guest.ids.meant(guest.request.path_params["loan"])
-    async with guest.platform.reading(guest.principal) as read:
+    name = visit.ids.decode(visit.request.path_params["loan"])
+    async with visit.platform.reading(visit.principal) as read:
         found, rows, facts = (
             await read.loan(name),
             await read.schedule(name),
             await read.facts(name),
         )
         currency = read.moment.lender.currency
-    shown = guest.ids.shown(found)
-    return await guest.page(
-        "portal_loan", f"{guest.texts['loan']} {shown['loan']}", loan=shown, rows=rows,
-        facts=guest.ids.shown(facts), money=lambda minor: printed(minor, currency),
+    shown = visit.ids.encode(found)
+    return await visit.page(
+        "portal_loan", f"{visit.texts['loan']} {shown['loan']}", loan=shown, rows=rows,
+        facts=visit.ids.encode(facts), money=lambda minor: printed(minor, currency),
     )  # fmt: skip
 
 
-async def keys(guest: Guest) -> Response:
+async def keys(visit: PortalVisit) -> Response:
     """Own keys and who acts with them; never what they are."""
-    async with guest.platform.reading(guest.principal) as read:
+    async with visit.platform.reading(visit.principal) as read:
         rows = await access_reads.keys(read.transaction)
     shown = [{**each, "scopes": ", ".join(each["scopes"])} for each in rows]
-    return await guest.page("portal_keys", guest.texts["keys"], rows=shown)
+    return await visit.page("portal_keys", visit.texts["keys"], rows=shown)

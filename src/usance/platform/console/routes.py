@@ -15,6 +15,7 @@ from usance.platform.console import (
     actions,
     agency_desk,
     applications,
+    borrower_routes,
     borrowers,
     checks,
     close,
@@ -26,7 +27,6 @@ from usance.platform.console import (
     funding,
     loans,
     matching,
-    mine_routes,
     money,
     money_desk,
     overview,
@@ -149,7 +149,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}/sign-in", sign_in.show, methods=["GET"]),
         Route(f"{HOME}/sign-in", sign_in.enter, methods=["POST"]),
         Route(f"{HOME}/sign-out", sign_in.leave, methods=["POST"]),
-        Route(f"{HOME}/language", sign_in.speak, methods=["POST"]),
+        Route(f"{HOME}/language", sign_in.set_language, methods=["POST"]),
         Route(f"{HOME}/console.css", _style), Route(f"{HOME}/console.js", _script),
         Route(f"{HOME}/icon.svg", _icon),
     ]  # fmt: skip
@@ -157,7 +157,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
         for (method, path), (screen, answer) in PAGES.items()
     ]
-    made += [*portal.routes(), *mine_routes.routes(), *agency_desk.routes()]
+    made += [*portal.routes(), *borrower_routes.routes(), *agency_desk.routes()]
     there = {path for _, path in PAGES if path.count("/") == 1}
     made += [Route(each.path, _guarded(each.name, _later(each.name)))
              for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip

@@ -70,7 +70,7 @@ async def leave(request: Request) -> Response:
     return response
 
 
-async def speak(request: Request) -> Response:
+async def set_language(request: Request) -> Response:
     """Take another language, and go back to where one was."""
     given = await form(request)
     language, back = given.get("language", ""), given.get("back", "")

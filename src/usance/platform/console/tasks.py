@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import yaml
 from starlette.responses import Response
 
-from usance.platform.api.would import told
+from usance.platform.api.dry_run import effects_of
 from usance.platform.commands.command import WAITING
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
@@ -34,7 +34,7 @@ SECRETS = ("key", "secret", "password", "value")
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskPage:
     """A page with buttons of tasks."""
 
     name: str
@@ -48,7 +48,7 @@ class Task:
     """A command with the form that it is asked by."""
 
     command: str
-    place: Place
+    place: TaskPage
     of: str
     """The field that names its record, where the button stands beside that; else empty."""
     fields: tuple[TaskField, ...]
@@ -96,7 +96,7 @@ def tasks() -> Mapping[str, Task]:
     ['key_id']
     """
     document = _document()
-    places = {name: Place(name, **own) for name, own in document["places"].items()}
+    places = {name: TaskPage(name, **own) for name, own in document["places"].items()}
     return {
         name: Task(name, places[own["at"]], own.get("of", ""),
                    _fields(name, own.get("fields", {})))
@@ -173,9 +173,11 @@ async def act(visit: Visit) -> Response:
         return _form(visit, task, choices, given, error=error)
     answer = _shown(visit, outcome.answer, currency)
     if not is_final:
-        effect = effect_of(told(outcome.would), currency) if outcome.would is not None else None
+        effect = (
+            effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
+        )
         return _form(visit, task, choices, given, effect=effect, after=answer)
-    if outcome.status == WAITING or told_once(outcome.answer):
+    if outcome.status == WAITING or secrets_in(outcome.answer):
         return visit.page(
             task.place.screen, "task_done", visit.texts[task.word], facts=answer,
             approval=outcome.answer.get("approval", "") if outcome.status == WAITING else "",
@@ -184,10 +186,10 @@ async def act(visit: Visit) -> Response:
     return see(_with_done(task.back(given), task.word))
 
 
-def told_once(answer: Mapping[str, Any]) -> dict[str, str]:
+def secrets_in(answer: Mapping[str, Any]) -> dict[str, str]:
     """Secrets of an answer.
 
-    >>> told_once({"id": 7, "key": "usk_test_x"})
+    >>> secrets_in({"id": 7, "key": "usk_test_x"})
     {'key': 'usk_test_x'}
     """
     return {name: str(answer[name]) for name in SECRETS if answer.get(name)}

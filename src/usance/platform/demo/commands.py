@@ -46,7 +46,7 @@ def demo(
     if ctx.invoked_subcommand is not None:
         ctx.obj = home
         return
-    from usance.platform.demo.making import make
+    from usance.platform.demo.build import make
 
     made = make(home, _size(scale), _say)
     _say(f"a lender with {made['loans']:,} loans and {made['facts']:,} facts")
@@ -152,7 +152,7 @@ async def _live(home: Path, url: str, days: int) -> list[Any]:
 
 def print_people(home: Path) -> None:
     """Operators with their roles and passwords: a demo has no secrets worth hiding."""
-    from usance.platform.demo.making import people_of
+    from usance.platform.demo.build import people_of
 
     rows = [[each["role"], each["email"], each["password"]] for each in people_of(home)]
     print_table(["role", "e-mail", "password"], rows)

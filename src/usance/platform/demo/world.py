@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from usance.base.draws import draw
 from usance.base.ids import print_id
-from usance.platform.api.warm import APPLICANT
+from usance.platform.api.warm_up import APPLICANT
 from usance.platform.client.calls import (
     Call,
     advance,

@@ -19,11 +19,11 @@ from usance.platform.errors import NotInstalled
 from usance.platform.jobs.worker import Handler, JobKind, Work
 from usance.platform.partners.provider_files import JOB as FILE_JOB
 from usance.platform.partners.provider_files import read_file
-from usance.platform.planning import PLAN_JOB, make_plan
 from usance.platform.principals import SYSTEM
 from usance.platform.rescreening import SCREEN_JOB, screen_all
+from usance.platform.router_plans import PLAN_JOB, make_plan
+from usance.platform.scheduler import DAY_JOB, RETENTION_JOB
 from usance.platform.security.sandbox_access import FILE
-from usance.platform.timekeeper import DAY_JOB, RETENTION_JOB
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform

@@ -22,7 +22,7 @@ from usance.base.codes import Currency
 from usance.base.columns import sort
 from usance.base.digest import digest
 from usance.platform.errors import LakeError, NotInstalled
-from usance.platform.lake.tables import APPENDED, CONFIGURATION, USERS, LakeTable, places
+from usance.platform.lake.tables import APPENDED, CONFIGURATION, USERS, LakeTable, partitions
 from usance.platform.store.bulk import read_rows
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ async def _append(connection: asyncpg.Connection, book: Book, zone: str) -> Expo
 
 
 def _file(step: Step, each: LakeTable, rows: pa.Table, zone: str, added: Counter[str]) -> None:
-    for (month, shard), part in places(each, rows, zone).items():
+    for (month, shard), part in partitions(each, rows, zone).items():
         step.add(each.declared, part, month=None if month < 0 else month, shard=shard)
         added[each.name] += part.num_rows
 

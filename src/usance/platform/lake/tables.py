@@ -22,7 +22,7 @@ class LakeTable(NamedTuple):
     """One table of the lake."""
 
     name: str
-    filed_by: str
+    partitioned_by: str
     """The column whose month a row is filed under; empty for all in one place."""
     owner: str = ""
     """The id that holds the user; empty where no user owns a row."""
@@ -51,7 +51,7 @@ CONFIGURATION = (LakeTable("sources", ""), LakeTable("limits", ""), LakeTable("c
 """Small and changed by people: written again when they have changed."""
 
 
-def places(each: LakeTable, rows: pa.Table, zone: str) -> dict[tuple[int, int], pa.Table]:
+def partitions(each: LakeTable, rows: pa.Table, zone: str) -> dict[tuple[int, int], pa.Table]:
     """Rows by the month (-1 for none), in the business time zone, and the shard they are filed in.
 
     >>> from usance.base.columns import make
@@ -61,7 +61,10 @@ def places(each: LakeTable, rows: pa.Table, zone: str) -> dict[tuple[int, int], 
     ...     | {"loan_id": [1 << 37], "at": [1_719_763_200_000_000]},
     ... )
     >>> routing = next(each for each in APPENDED if each.name == "routing")
-    >>> list(places(routing, midnight, "UTC")), list(places(routing, midnight, "Asia/Shanghai"))
+    >>> (
+    ...     list(partitions(routing, midnight, "UTC")),
+    ...     list(partitions(routing, midnight, "Asia/Shanghai")),
+    ... )
     ([(653, 2)], [(654, 2)])
     """
     packed = (_months(each, rows, zone) + 1) << 32 | _shards(each, rows)
@@ -72,9 +75,9 @@ def places(each: LakeTable, rows: pa.Table, zone: str) -> dict[tuple[int, int], 
 
 
 def _months(each: LakeTable, rows: pa.Table, zone: str) -> I64:
-    if not each.filed_by:
+    if not each.partitioned_by:
         return np.full(rows.num_rows, -1, np.int64)
-    when = rows.column(each.filed_by)
+    when = rows.column(each.partitioned_by)
     if pa.types.is_timestamp(when.type):
         when = when.cast(pa.timestamp("us", zone))
     months = pc.add(

@@ -33,7 +33,7 @@ FIRST_WAIT, MAX_WAIT, GIVES_UP = timedelta(seconds=5), timedelta(hours=6), timed
 
 
 @dataclass(frozen=True)
-class Tried:
+class DeliveryResult:
     """The result of one delivery, as it is noted."""
 
     webhook_id: int
@@ -105,7 +105,7 @@ class Deliverer:
             )  # fmt: skip
         return len(rows)
 
-    async def _deliver(self, row: Any) -> Tried:
+    async def _deliver(self, row: Any) -> DeliveryResult:
         status: int | None = None
         try:
             async with self._gate, asyncio.timeout(WHOLE_SECONDS):
@@ -115,11 +115,13 @@ class Deliverer:
         except (PlatformError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             problem = f"{type(error).__name__}: {error}"
         if not problem:
-            return Tried(row["webhook_id"], row["event_id"], "delivered", status, "", timedelta())
+            return DeliveryResult(
+                row["webhook_id"], row["event_id"], "delivered", status, "", timedelta()
+            )
         is_over = datetime.now(UTC) - row["first_at"] > GIVES_UP
         state = "failed" if is_over else "waiting"
         wait = wait_after(row["tries"])
-        return Tried(row["webhook_id"], row["event_id"], state, status, problem, wait)
+        return DeliveryResult(row["webhook_id"], row["event_id"], state, status, problem, wait)
 
     async def _ids_of(self, webhook_id: int) -> PermutedIds | None:
         """The permutation that the owner of a webhook sees ids through."""
@@ -135,7 +137,7 @@ class Deliverer:
         """The status that a target answers an event with; its body is not kept."""
         ids = await self._ids_of(row["webhook_id"])
         told = event_answer(row)
-        body = json.dumps(ids.shown(told) if ids else told, separators=(",", ":")).encode()
+        body = json.dumps(ids.encode(told) if ids else told, separators=(",", ":")).encode()
         number = row["webhook_id"]
         keys = [self.vault.open(0, f"webhook/{number}", kept).decode()
                 for kept in (row["secret"], row["former_secret"]) if kept is not None]  # fmt: skip

@@ -31,7 +31,7 @@ from usance.platform.order_record import (
 )
 from usance.platform.partners.http_provider import HttpProvider, http_provider
 from usance.platform.partners.simulated_provider import SimulatedProvider
-from usance.platform.pausing import is_paused
+from usance.platform.pause import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.store.database import connection_failures
 from usance.service.orders.debit_policy import DebitPolicy
@@ -69,7 +69,7 @@ class DebitAttemptOn(NamedTuple):
     hour: int
 
 
-async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
+async def order_loop(platform: Platform, stop: asyncio.Event) -> None:
     """Take notices and move orders until told to stop; one that fails is looked at again later."""
     while not stop.is_set():
         try:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 from usance.service.orders.payment_order import EventKind, OrderEvent, PaymentOrder, Purpose
 from usance.service.orders.provider_port import Notice
-from usance.world.payment_provider import PaymentProvider, Word
+from usance.world.payment_provider import PaymentProvider, ProviderReply
 
 
 @dataclass
@@ -31,20 +31,20 @@ class SimulatedProvider:
     def notices(self) -> Iterable[Notice]:
         """Everything it says by itself."""
         found = []
-        for word in self.provider.notices(self.at):
-            event = self._event(word)
+        for reply in self.provider.notices(self.at):
+            event = self._event(reply)
             assert event is not None, "a notice says something"
-            found.append(Notice(word.reference, event))
+            found.append(Notice(reply.reference, event))
         return found
 
     def file(self, day: date) -> str:
         """Its file of a day, in the layout `psp`."""
         return self.provider.file(day)
 
-    def _event(self, word: Word | None) -> OrderEvent | None:
-        if word is None:
+    def _event(self, reply: ProviderReply | None) -> OrderEvent | None:
+        if reply is None:
             return None
         return OrderEvent(
-            EventKind(word.kind), self.at.astimezone(UTC), "simulated provider",
-            word.amount_minor, word.provider_ref, word.on,
+            EventKind(reply.kind), self.at.astimezone(UTC), "simulated provider",
+            reply.amount_minor, reply.provider_ref, reply.on,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from usance.fund.projection import Projection, project
 from usance.fund.report_tables import InvestorReport, investor_report, trigger_value
 from usance.fund.results import average_life_ppm
 from usance.fund.state import DealState
-from usance.fund.strata import strata_to_come
+from usance.fund.strata import remaining_strata
 from usance.platform.deal_record import (
     DealRecord,
     load_deal,
@@ -102,7 +102,7 @@ async def projection(
     """The dates to come of a deal under a scenario, from where it stands and on its loans."""
     record = await load_deal(transaction, name)
     pool = await performing_pool(transaction, record)
-    strata = strata_to_come(record.deal, record.state, pool, record.row["until"])
+    strata = remaining_strata(record.deal, record.state, pool, record.row["until"])
     return project(record.deal, scenario, state=record.state, strata=strata)
 
 
@@ -110,11 +110,11 @@ def projection_answer(run: Projection, since: date) -> dict[str, Any]:
     """The shape of a projection: its dates, and what comes to every class."""
     return {
         "dates": [date_answer(row) for row in run.distributions],
-        "classes": [class_to_come(run, each.name, since) for each in run.deal.classes],
+        "classes": [projected_class(run, each.name, since) for each in run.deal.classes],
     }
 
 
-def class_to_come(run: Projection, name: str, since: date) -> dict[str, Any]:
+def projected_class(run: Projection, name: str, since: date) -> dict[str, Any]:
     """Payments to a class on the dates to come, their average life, and what stays unpaid."""
     paid = [row.classes[name] for row in run.distributions]
     return {

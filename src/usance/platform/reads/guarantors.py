@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from usance.base.ids import print_id
 from usance.base.money import Money
 from usance.platform.errors import NotFound
-from usance.platform.guaranteeing import (
+from usance.platform.guarantors import (
     guaranteed_minor,
     guarantor_name,
     guarantors_of,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.books.loans.amounts import FACT_AMOUNTS
-from usance.platform.guaranteeing import guarantor_name
+from usance.platform.guarantors import guarantor_name
 from usance.platform.ledger.fact_postings import amounts_on
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.reads.shapes import day_text, moment_text
-from usance.platform.settling import ledger_payable, payable_of
+from usance.platform.settlement import ledger_payable, payable_of
 from usance.platform.user_record import not_found
 from usance.service.settlement.batch import SettlementBatch
 

@@ -52,7 +52,7 @@ def check_password(password: str) -> None:
         )
 
 
-def is_right(stored: str, password: str) -> bool:
+def is_password(stored: str, password: str) -> bool:
     """True for the password of a hash, in the same time for every other."""
     from argon2.exceptions import VerificationError
 
@@ -63,7 +63,7 @@ def is_right(stored: str, password: str) -> bool:
 
 
 @cache
-def nobodys() -> str:
+def unmatched_hash() -> str:
     """A hash that no password has: unknown accounts take as long as known ones."""
     import secrets
 

@@ -4,11 +4,11 @@ A number tells how often its borrower drew elsewhere; a permuted one tells nothi
 prefix and width, and comes back to the same number.
 
 >>> own = PermutedIds(b"key of a bank")
->>> own.shown("ln_00000000G01") != "ln_00000000G01"
+>>> own.encode("ln_00000000G01") != "ln_00000000G01"
 True
->>> own.meant(own.shown("ln_00000000G01"))
+>>> own.decode(own.encode("ln_00000000G01"))
 'ln_00000000G01'
->>> own.shown({"loan": None, "state": "open", "lines": ["us_00000000001"]})["state"]
+>>> own.encode({"loan": None, "state": "open", "lines": ["us_00000000001"]})["state"]
 'open'
 """
 
@@ -39,11 +39,11 @@ class PermutedIds:
 
     key: bytes = field(repr=False)
 
-    def shown(self, value: Any) -> Any:
+    def encode(self, value: Any) -> Any:
         """An answer with every id as the party sees it."""
         return _mapped(value, self._forward)
 
-    def meant(self, value: Any) -> Any:
+    def decode(self, value: Any) -> Any:
         """A request with every id as the platform knows it."""
         return _mapped(value, self._back)
 

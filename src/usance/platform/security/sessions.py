@@ -13,7 +13,7 @@ from usance.platform.errors import InvalidField, SignInFailed, UnknownPrincipal
 from usance.platform.lender import LIVE
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.security.keys import SESSION_PREFIX, hash_of
-from usance.platform.security.passwords import check_password, hasher, is_right, nobodys
+from usance.platform.security.passwords import check_password, hasher, is_password, unmatched_hash
 from usance.platform.security.roles import Roles
 from usance.platform.security.totp import TOTP_LENGTH, TOTP_LETTERS, step_of
 from usance.platform.vault import Vault
@@ -85,8 +85,8 @@ async def sign_in(
     )
     number = -1 if row is None or row["principal_id"] is None else row["principal_id"]
     may_try = await connection.fetchval("select usance.begin_sign_in($1)", number)
-    stored = row["password"] if may_try else nobodys()
-    is_correct = await asyncio.to_thread(is_right, stored, password) and may_try
+    stored = row["password"] if may_try else unmatched_hash()
+    is_correct = await asyncio.to_thread(is_password, stored, password) and may_try
     step = _totp_step(vault, row, totp) if is_correct else None
     if not is_correct or (row["totp"] is not None and step is None):
         raise _failed()

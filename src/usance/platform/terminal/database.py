@@ -109,7 +109,7 @@ def restore_backup(
 ) -> None:
     """Restore a lender into an empty home, to a moment; it is paused until released."""
     from usance.base.dates import parse_moment
-    from usance.platform.restoring import restore_home
+    from usance.platform.restore import restore_home
 
     target = parse_moment(to, where="--to") if to else None
     base = restore_home(folder, _embedded(home, is_new=True), target)
@@ -134,7 +134,7 @@ def release_home(
     as_json: AsJson = False,
 ) -> None:
     """Ask about the orders of a restored lender, and let its jobs and deliveries begin."""
-    from usance.platform.restoring import release
+    from usance.platform.restore import release
     from usance.platform.terminal.homes import on_platform
 
     orders = on_platform(home, lambda platform: release(platform, unasked=unasked))

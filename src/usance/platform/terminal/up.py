@@ -62,7 +62,7 @@ async def _run(home: Path, port: int, start: _Start, workers: int) -> None:
         stop_on_signals,
         supervise,
     )
-    from usance.platform.api.warm import warm_database
+    from usance.platform.api.warm_up import warm_database
     from usance.platform.live import Platform
     from usance.platform.partners.deliveries import Deliverer
     from usance.platform.security.sandbox_access import give_access

@@ -77,12 +77,12 @@ class FileRegister:
 
 def digest(statement: Statement) -> str:
     """Fingerprint of what a statement says, whatever lines of the file it stands on."""
-    said = ", ".join(_said(line) for line in statement.lines)
+    said = ", ".join(_line_text(line) for line in statement.lines)
     balances = statement.opening_minor, statement.closing_minor, statement.closing_on
     return sha256(f"({statement.currency!r}, {balances!r}, [{said}])".encode()).hexdigest()
 
 
-def _said(line: FileLine) -> str:
+def _line_text(line: FileLine) -> str:
     """A line as text; an account it did not go to is left out, as files of before had none."""
     text = repr(line._replace(number=0))
     return text if line.account else text.removesuffix(", account='')") + ")"

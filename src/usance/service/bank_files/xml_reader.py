@@ -83,7 +83,7 @@ class _Node:
 def read_xml(
     content: bytes | Iterable[bytes], where: str, grammar: Grammar, makers: Mapping[str, Maker]
 ) -> list[Any]:
-    """Outermost records as their makers gave them, in the order of the file."""
+    """OuterMiddleware records as their makers gave them, in the order of the file."""
     reader = _Reader(where, grammar, makers)
     try:
         for piece in [content] if isinstance(content, bytes) else content:

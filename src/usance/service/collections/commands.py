@@ -64,13 +64,13 @@ def contacts(
 
     from usance.base.packs import CountryPack
     from usance.service.collections.case_files import write_rows
-    from usance.service.collections.contact_files import judged, read_contacts
+    from usance.service.collections.contact_files import checked_contacts, read_contacts
 
     country = CountryPack.load(pack)
     zone = str(country.parameters.at("platform.time_zone", date.max).value)
-    found = judged(read_contacts(file, zone), country.parameters)
-    rows = [(each.wanted.person, each.wanted.contact.at.isoformat(),
-             each.wanted.contact.channel.value, "no" if each.rules else "yes",
+    found = checked_contacts(read_contacts(file, zone), country.parameters)
+    rows = [(each.planned.person, each.planned.contact.at.isoformat(),
+             each.planned.contact.channel.value, "no" if each.rules else "yes",
              " ".join(rule.value for rule in each.rules)) for each in found]  # fmt: skip
     write_rows(out, ("person", "at", "channel", "allowed", "rules"), rows)
     broken = Counter(rule.value for each in found for rule in each.rules)

@@ -21,13 +21,13 @@ from usance.service.collections.contact_rules import (
     Attempt,
     Channel,
     Contact,
+    ContactOutcome,
     ContactRule,
     ContactRules,
     Debtor,
     Party,
-    Reached,
     Stop,
-    forbidding,
+    broken_rules,
     local_moment,
     zone_of,
 )
@@ -38,38 +38,38 @@ E = TypeVar("E", bound=Enum)
 T = TypeVar("T")
 
 
-class Wanted(NamedTuple):
+class PlannedContact(NamedTuple):
     """A contact of a file, with what its row says about the debtor."""
 
     person: str
     contact: Contact
     debtor: Debtor
-    reached: Reached
+    reached: ContactOutcome
 
 
-class Judged(NamedTuple):
+class CheckedContact(NamedTuple):
     """A contact with the rules that forbid it; none if it may be made."""
 
-    wanted: Wanted
+    planned: PlannedContact
     rules: tuple[ContactRule, ...]
 
 
-def judged(wanted: list[Wanted], parameters: Parameters) -> list[Judged]:
+def checked_contacts(planned: list[PlannedContact], parameters: Parameters) -> list[CheckedContact]:
     """Every contact in the order of its moment, those of a person after one another."""
     made: dict[str, list[Attempt]] = defaultdict(list)
     found = []
-    for each in sorted(wanted, key=lambda one: one.contact.at):
+    for each in sorted(planned, key=lambda one: one.contact.at):
         local = local_moment(each.contact.at, zone_of(each.debtor.time_zone))
         rules = ContactRules.at(local.date(), parameters)
-        broken = forbidding(each.contact, each.debtor, made[each.person], rules)
+        broken = broken_rules(each.contact, each.debtor, made[each.person], rules)
         if not broken:
             attempt = Attempt(each.contact.at, each.contact.channel, each.reached)
             made[each.person].append(attempt)
-        found.append(Judged(each, broken))
+        found.append(CheckedContact(each, broken))
     return found
 
 
-def read_contacts(path: Path | str, time_zone: str) -> list[Wanted]:
+def read_contacts(path: Path | str, time_zone: str) -> list[PlannedContact]:
     """Contacts of a CSV file; everything wrong with it is raised together, each with its line."""
     rows = list(read_csv(path))
     if missing := [name for name in NEEDED if rows and name not in rows[0][1]]:
@@ -86,7 +86,7 @@ def read_contacts(path: Path | str, time_zone: str) -> list[Wanted]:
     return found
 
 
-def _wanted(row: dict[str, str], time_zone: str, where: str) -> Wanted:
+def _wanted(row: dict[str, str], time_zone: str, where: str) -> PlannedContact:
     def cell(name: str, read: Callable[[str], T], absent: T) -> T:
         text = (row.get(name) or "").strip()
         return read(text) if text else absent
@@ -107,8 +107,10 @@ def _wanted(row: dict[str, str], time_zone: str, where: str) -> Wanted:
     )  # fmt: skip
     party = cell("party", lambda text: _member(Party, text, where), Party.DEBTOR)
     contact = Contact(_moment(row["at"], where), _member(Channel, row["channel"], where), party)
-    reached = cell("reached", lambda text: _member(Reached, text, where), Reached.OPEN)
-    return Wanted(row["person"], contact, debtor, reached)
+    reached = cell(
+        "reached", lambda text: _member(ContactOutcome, text, where), ContactOutcome.OPEN
+    )
+    return PlannedContact(row["person"], contact, debtor, reached)
 
 
 def _moment(text: str, where: str) -> datetime:

@@ -7,11 +7,13 @@ those of the debtor's own time zone, also on days when its clocks change.
 >>> rules = ContactRules.at(date(2024, 7, 1))
 >>> debtor = Debtor("Asia/Shanghai", consents=frozenset({Channel.VOICE}))
 >>> noon = datetime(2024, 7, 1, 4, 0, tzinfo=UTC)
->>> forbidding(Contact(noon, Channel.VOICE), debtor, [], rules)
+>>> broken_rules(Contact(noon, Channel.VOICE), debtor, [], rules)
 ()
->>> calls = [Attempt(noon - timedelta(hours=n), Channel.VOICE, Reached.OPEN) for n in (1, 2, 3)]
+>>> calls = [
+...     Attempt(noon - timedelta(hours=n), Channel.VOICE, ContactOutcome.OPEN) for n in (1, 2, 3)
+... ]
 >>> night = Contact(noon + timedelta(hours=10), Channel.VOICE)
->>> [rule.value for rule in forbidding(night, debtor, calls, rules)]
+>>> [rule.value for rule in broken_rules(night, debtor, calls, rules)]
 ['quiet_hours', 'daily_limit']
 """
 
@@ -44,7 +46,7 @@ class Channel(Enum):
         return self in (Channel.AI_VOICE, Channel.VOICE)
 
 
-class Reached(Enum):
+class ContactOutcome(Enum):
     """Outcome of an attempt."""
 
     OPEN = "open"
@@ -103,7 +105,7 @@ class Attempt(NamedTuple):
 
     at: datetime
     channel: Channel
-    reached: Reached
+    reached: ContactOutcome
 
 
 class Debtor(NamedTuple):
@@ -154,7 +156,7 @@ class ContactRules(NamedTuple):
         return self.quiet_from <= clock < self.quiet_until
 
 
-def forbidding(
+def broken_rules(
     contact: Contact, debtor: Debtor, attempts: Iterable[Attempt], rules: ContactRules
 ) -> tuple[ContactRule, ...]:
     """Every rule that forbids a contact; none if it may be made.
@@ -214,7 +216,7 @@ def local_moment(at: datetime, zone: ZoneInfo) -> datetime:
 def _calls_on(day: date, zone: ZoneInfo, attempts: Iterable[Attempt]) -> int:
     return sum(
         each.channel.is_call
-        and each.reached is not Reached.NOT_CONNECTED
+        and each.reached is not ContactOutcome.NOT_CONNECTED
         and local_moment(each.at, zone).date() == day
         for each in attempts
     )

@@ -22,7 +22,7 @@ from usance.service.collections.contact_rules import (
     ContactRule,
     ContactRules,
     Debtor,
-    forbidding,
+    broken_rules,
     local_moment,
     zone_of,
 )
@@ -46,7 +46,7 @@ def allowed_from(
     made, at = list(attempts), contact.at
     for _ in range(MAX_CHANGES):
         rules = rules_at(local_moment(at, zones[0]).date())
-        broken = forbidding(contact._replace(at=at), debtor, made, rules)
+        broken = broken_rules(contact._replace(at=at), debtor, made, rules)
         if not broken:
             return at
         if LASTING.intersection(broken):

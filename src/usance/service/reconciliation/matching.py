@@ -121,7 +121,7 @@ def match_views(ours: Side, theirs: Side, rules: MatchRules | None = None) -> Ma
     _check_references(ours)
     pairs = np.array(sorted(run.rules.together), np.int64).reshape(-1, 2)
     run.match(pairs[:, 0], pairs[:, 1], Rule.BY_HAND)
-    _there_and_back(run)
+    _returned(run)
     _by_reference(run)
     _by_amount_day_party(run)
     _by_batch(run)
@@ -129,7 +129,7 @@ def match_views(ours: Side, theirs: Side, rules: MatchRules | None = None) -> Ma
         _by_day(run)
     left = np.flatnonzero(run.is_ours_open)
     run.differ(BreakClass.MISSING_WITH_THEM, left, np.full(len(left), -1, np.int64))
-    _said_again(run)
+    _already_settled(run)
     rest = np.flatnonzero(run.is_theirs_open)
     known = theirs.is_known[rest]
     for kind, places in (
@@ -147,7 +147,7 @@ def _check_references(ours: Side) -> None:
         raise LineError("a reference is there twice", where="our lines", fix=fix)
 
 
-def _there_and_back(run: Matching) -> None:
+def _returned(run: Matching) -> None:
     """Money that moved and came back under one reference: each way by itself, where it is equal."""
     ours, theirs = run.ours, run.theirs
     references, counts = np.unique(ours.reference, return_counts=True)
@@ -163,7 +163,7 @@ def _there_and_back(run: Matching) -> None:
     run.match(one[at_one][kept], other[at_other][kept], Rule.REFERENCE)
 
 
-def _said_again(run: Matching) -> None:
+def _already_settled(run: Matching) -> None:
     """Lines of theirs that name a movement of ours which is settled already."""
     rest = np.flatnonzero(run.is_theirs_open & (run.theirs.reference >= 0))
     again = rest[np.isin(run.theirs.reference[rest], run.ours.reference)]

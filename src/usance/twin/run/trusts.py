@@ -1,7 +1,7 @@
 """Trusts of a run: deals from files, on the run's own loans, paid date by date by their waterfalls.
 
 A scenario names deal files. On its closing day a deal takes loans of its source that owe principal,
-at the run's scale; on each payment date it takes what they paid, as known that evening, and its
+at the run's scale; on each payment date it takes what they paid, as known that end_of_day, and its
 waterfall says who gets it. The run keeps every deal under `deals/`, as `usance fund pay` writes it,
 so that `usance fund report` reads it there. What no deal holds is funded as it was before.
 """
@@ -22,7 +22,7 @@ from usance.base.book_step import Step
 from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, format_month, last_of_month, to_month
 from usance.base.documents import parse_json, parse_yaml
-from usance.fund.book_deal import evening, pay_from_book
+from usance.fund.book_deal import end_of_day, pay_from_book
 from usance.fund.book_loans import BookLoans
 from usance.fund.deal_folder import deal_of_text, held_files, paid_files, read_held
 from usance.fund.deal_terms import DealTerms
@@ -33,8 +33,8 @@ from usance.fund.payment_files import STATE, distribution_of_dict
 from usance.fund.pool_columns import PoolColumns, eligible
 from usance.fund.projection import project
 from usance.fund.selection import SelectionRules, select_pool
-from usance.fund.sizing import sized_deal
-from usance.fund.strata import strata_to_come
+from usance.fund.sizing import scaled_deal
+from usance.fund.strata import remaining_strata
 from usance.twin.errors import RunError
 from usance.twin.run.trust_month import Holdings, TrustMonth
 from usance.world.scenario.scenario import Scenario
@@ -98,7 +98,7 @@ class Trusts:
     def _close(self, file: TrustFile, book: Book, taken: I64) -> tuple[str, HeldDeal]:
         """A deal on its closing day and its file, at the size of the loans there are."""
         deal, terms = deal_of_text(file.text, file.name)
-        known_at = evening(book, deal.closing_on)
+        known_at = end_of_day(book, deal.closing_on)
         pool = BookLoans.of(book, source=terms.source).pool(cut_off(deal, 0), known_at)
         pool = pool.take(np.flatnonzero(~np.isin(pool["loan_id"], taken)))
         fits, _ = eligible(pool, terms.eligibility, deal.name)
@@ -110,7 +110,7 @@ class Trusts:
         if owed < wanted - ticket:
             share *= Fraction(owed, wanted)
         given = parse_yaml(file.text, where=file.name)
-        text = json.dumps(sized_deal(given, share, owed), default=str)
+        text = json.dumps(scaled_deal(given, share, owed), default=str)
         deal, terms = deal_of_text(text, file.name)
         return text, close_deal(deal, terms, pool, known_at)
 
@@ -210,7 +210,7 @@ def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iter
         pool = None
         if len(held.performing):
             pool = BookLoans.of(book, ids=held.performing).pool(held.until, held.known_at)
-        strata = strata_to_come(held.deal, held.state, pool, held.until)
+        strata = remaining_strata(held.deal, held.state, pool, held.until)
         run = project(held.deal, state=held.state, strata=strata)
         yield from schedule_facts(held.deal, held.terms, day, run.distributions)
 

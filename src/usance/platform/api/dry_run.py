@@ -12,7 +12,7 @@ from usance.base.tables import TABLES
 from usance.platform.store.write_set import Row, WriteSet
 
 
-def told(*changes: WriteSet) -> dict[str, Any]:
+def effects_of(*changes: WriteSet) -> dict[str, Any]:
     """The part of write sets that a caller can judge."""
     return {
         "facts": [_fact(row) for each in changes for row in _named("facts", each.facts)],

@@ -14,8 +14,8 @@ from tests.platform.api.borrowers import drawn, registered
 from tests.platform.api.served import Served, new_ref
 from tests.platform.api.test_console import ATTACKS
 from tests.platform.applicants import GOOD
+from usance.platform.console.borrower_pages import COOKIE
 from usance.platform.console.frame import MINE, POLICY
-from usance.platform.console.mine import COOKIE
 
 PHONES = iter(range(13_800_000_001, 13_900_000_000))
 

@@ -23,7 +23,7 @@ from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlanUnsolved
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.principals import SYSTEM
-from usance.platform.routing import fold, mandates_hash, read_history
+from usance.platform.router import fold, mandates_hash, read_history
 from usance.platform.store.database import connection_failures
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _WHOLE = ("by_column", "largest")
 """Prices that are whole numbers."""
 
 
-async def keep_planning(platform: Platform, stop: asyncio.Event) -> None:
+async def plan_loop(platform: Platform, stop: asyncio.Event) -> None:
     """Ask for plans that are due and take those that were made, until told to stop.
 
     A sandbox plans inside its requests: what it does follows from its commands alone.
@@ -48,7 +48,7 @@ async def keep_planning(platform: Platform, stop: asyncio.Event) -> None:
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         if (await now(transaction, platform.services)).lender.is_sandbox:
             return
-    platform.services.desk.plans_itself = False
+    platform.services.router.plans_itself = False
     while not stop.is_set():
         try:
             await follow_plans(platform)
@@ -61,22 +61,22 @@ async def keep_planning(platform: Platform, stop: asyncio.Event) -> None:
 
 async def follow_plans(platform: Platform) -> None:
     """Line up a job for the plan that this worker's router found due; take the latest one."""
-    desk = platform.services.desk
-    if not desk.mandates:
+    shared = platform.services.router
+    if not shared.mandates:
         return
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-        row = await transaction.fetchrow(_LATEST, desk.mandates)
-        if row is not None and (desk.plan is None or row["number"] > desk.plan.number):
-            desk.plan, desk.wanted = plan_of(row), ""
-        if desk.wanted:
+        row = await transaction.fetchrow(_LATEST, shared.mandates)
+        if row is not None and (shared.plan is None or row["number"] > shared.plan.number):
+            shared.plan, shared.wanted = plan_of(row), ""
+        if shared.wanted:
             moment = await now(transaction, platform.services)
             last = 0 if row is None else row["number"]
             # A plan that failed is asked for again in the next hour, as the schedule has it.
-            key = f"{PLAN_JOB}/{desk.mandates[:16]}/{last}/{moment.at:%Y%m%dT%H}"
-            job = NewJob(PLAN_JOB, key, {"reason": desk.wanted})
+            key = f"{PLAN_JOB}/{shared.mandates[:16]}/{last}/{moment.at:%Y%m%dT%H}"
+            job = NewJob(PLAN_JOB, key, {"reason": shared.wanted})
             if not await transaction.fetchval(_IS_KNOWN, job.key):
                 await enqueue(transaction, [job])
-            desk.wanted = ""
+            shared.wanted = ""
 
 
 _IS_KNOWN = "select exists (select from usance.jobs where key = $1)"
@@ -92,7 +92,7 @@ async def make_plan(platform: Platform, work: Work) -> Mapping[str, Any]:
     before = None if row is None else plan_of(row).prices
 
     def made() -> RoutePlan:
-        router = fold(history, moment.lender, platform.services.desk.policy)
+        router = fold(history, moment.lender, platform.services.router.policy)
         router.prices = before
         return router.plan_at(moment.at, work.job.payload["reason"])
 

@@ -21,8 +21,8 @@ from usance.platform.jobs.queue import Job, JobState
 from usance.platform.jobs.queue import jobs as latest_jobs
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
-from usance.platform.planning import PLAN_JOB, follow_plans, keep_planning, plan_of
-from usance.platform.routing import folded
+from usance.platform.router import folded
+from usance.platform.router_plans import PLAN_JOB, follow_plans, plan_loop, plan_of
 from usance.platform.store.database import Database
 from usance.platform.vault import Vault
 
@@ -41,7 +41,7 @@ def planned(sandbox: Sandbox, work: Callable[[Platform], Awaitable[T]]) -> T:
     """Some work on a platform whose plans are made by jobs."""
 
     async def run(platform: Platform) -> T:
-        platform.services.desk.plans_itself = False
+        platform.services.router.plans_itself = False
         return await work(platform)
 
     return sandbox.within(run)
@@ -85,7 +85,7 @@ def test_no_request_waits_for_a_plan_and_the_next_goes_by_it(
     async def lived(platform: Platform) -> None:
         await draw(platform, 1)
         await draw(platform, 2)
-        assert platform.services.desk.wanted == "start"
+        assert platform.services.router.wanted == "start"
         await worked(platform)
         [job] = await jobs(platform)
         assert (job.state, job.result["requests"]) == (JobState.DONE, 2)
@@ -103,13 +103,13 @@ def test_every_worker_takes_the_plan_and_a_new_one_begins_with_it(lender: Sandbo
         await draw(platform, 1)
         await worked(platform)
         other = Platform.of_database(Database(lender.server, lender.name), Vault(bytes(32)))
-        other.services.desk.plans_itself = False
+        other.services.router.plans_itself = False
         try:
             await draw(other, 2)  # this worker has looked at no plan yet
             await follow_plans(other)
             await draw(other, 3)
             assert await plan_numbers(platform) == [0, 0, 1]
-            assert other.services.desk.plan is not None
+            assert other.services.router.plan is not None
             assert len(await jobs(platform)) == 1
         finally:
             await other.close()
@@ -125,15 +125,15 @@ def test_the_plan_of_a_job_is_the_one_that_a_request_would_make(lender: Sandbox)
         async with platform.database.transaction(0) as transaction:
             moment = await now(transaction, platform.services)
             row = await transaction.fetchrow("select * from usance.router_plans")
-            router = await folded(transaction, moment.lender, platform.services.desk.policy)
+            router = await folded(transaction, moment.lender, platform.services.router.policy)
             last = await transaction.fetchrow(
                 "select * from usance.requests order by requested_at desc limit 1"
             )
         stored = plan_of(row)
-        desk = platform.services.desk
-        desk.router = router
+        shared = platform.services.router
+        shared.router = router
         # The clock of a sandbox stands still but for a microsecond a command.
-        desk.feed([{**last, "loan_id": last["loan_id"] + (1 << 30), "requested_at": moment.at}])
+        shared.feed([{**last, "loan_id": last["loan_id"] + (1 << 30), "requested_at": moment.at}])
         own = router.plan()
         assert own.prices is not None
         assert stored.prices is not None
@@ -170,8 +170,8 @@ def test_mandates_that_change_ask_for_a_plan_of_their_own(lender: Sandbox) -> No
     async def lived(platform: Platform) -> None:
         await draw(platform, 1)
         await worked(platform)
-        desk = platform.services.desk
-        before = desk.mandates
+        shared = platform.services.router
+        before = shared.mandates
         async with platform.database.transaction(0) as transaction:
             text = (await now(transaction, platform.services)).lender.mandates
         assert text.mandates
@@ -179,11 +179,11 @@ def test_mandates_that_change_ask_for_a_plan_of_their_own(lender: Sandbox) -> No
                "source": "us"}  # fmt: skip
         await agreed(platform, "parameter.put", put)
         await draw(platform, 2)
-        assert desk.mandates == before  # another setting leaves the plan in force
+        assert shared.mandates == before  # another setting leaves the plan in force
         assert await plan_numbers(platform) == [0, 1]
         await agreed(platform, "mandate.put", {"text": smaller(), "valid_from": "2024-07-01"})
         await draw(platform, 3)
-        assert desk.mandates != before
+        assert shared.mandates != before
         await worked(platform)
         await draw(platform, 4)
         assert await plan_numbers(platform) == [0, 1, 0, 2]
@@ -206,10 +206,10 @@ async def agreed(platform: Platform, command: str, body: dict[str, Any]) -> None
 
 def test_a_sandbox_plans_by_itself(lender: Sandbox) -> None:
     async def lived(platform: Platform) -> bool:
-        await asyncio.wait_for(keep_planning(platform, asyncio.Event()), 30)
+        await asyncio.wait_for(plan_loop(platform, asyncio.Event()), 30)
         await draw(platform, 1)
         await draw(platform, 2)
         assert await plan_numbers(platform) == [1, 1]
-        return platform.services.desk.plans_itself
+        return platform.services.router.plans_itself
 
     assert lender.within(lived)

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from usance.base.dates import parse_moment
 from usance.base.documents import parse_json
 from usance.platform.console.amounts import minor_of, printed
+from usance.platform.console.borrower_pages import BorrowerVisit, message_of, products_of
 from usance.platform.console.frame import MINE, form, language_of, see
-from usance.platform.console.mine import Guest, message_of, products_of
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.letters import contract_of, lender_name, name_of, statement_of
 from usance.platform.reads.reading import Reading
@@ -29,11 +29,11 @@ TEMPLATE_VERSION = "1"
 PDF = "application/pdf"
 
 
-async def show(guest: Guest) -> Response:
+async def show(visit: BorrowerVisit) -> Response:
     """How much, for what, and what each tenor costs."""
-    given = guest.request.query_params
-    async with guest.platform.reading(guest.principal) as read:
-        lines, moment = await read.lines(guest.user), read.moment
+    given = visit.request.query_params
+    async with visit.platform.reading(visit.principal) as read:
+        lines, moment = await read.lines(visit.user), read.moment
         products = products_of(read, lines)
     wrong = ""
     offers: list[dict[str, Any]] = []
@@ -42,11 +42,11 @@ async def show(guest: Guest) -> Response:
     if given.get("amount") and product in products:
         try:
             amount = minor_of(given["amount"], moment.lender.currency)
-            offers, wrong = await _tenors(guest, product, amount, moment.lender)
+            offers, wrong = await _tenors(visit, product, amount, moment.lender)
         except InvalidField:
-            wrong = guest.texts["my_no_amount"]
-    return guest.page(
-        "draw", guest.texts["my_draw"], lines=lines, products=products, product=product,
+            wrong = visit.texts["my_no_amount"]
+    return visit.page(
+        "draw", visit.texts["my_draw"], lines=lines, products=products, product=product,
         typed=given.get("amount", ""), offers=offers, wrong=wrong,
         currency=moment.lender.currency.name,
         money=lambda minor: printed(minor, moment.lender.currency),
@@ -54,14 +54,14 @@ async def show(guest: Guest) -> Response:
 
 
 async def _tenors(
-    guest: Guest, product: str, amount: int, lender: Any
+    visit: BorrowerVisit, product: str, amount: int, lender: Any
 ) -> tuple[list[dict[str, Any]], str]:
     """A quote for every number of months there is, and why the others are none."""
     offers, wrong = [], ""
     for months in lender.products[product].months:
-        body = {"user": guest.user, "product": product, "amount_minor": amount, "months": months}
+        body = {"user": visit.user, "product": product, "amount_minor": amount, "months": months}
         try:
-            offers.append(await guest.do("quote.make", body, dry_run=True))
+            offers.append(await visit.do("quote.make", body, dry_run=True))
         except PlatformError as error:
             wrong = wrong or str(error)
     costs = [each["total_cost_minor"] for each in offers]
@@ -71,109 +71,114 @@ async def _tenors(
     return offers, "" if offers else wrong
 
 
-async def choose(guest: Guest) -> Response:
+async def choose(visit: BorrowerVisit) -> Response:
     """Make the quote of the tenor that was chosen."""
-    given = await form(guest.request)
-    async with guest.platform.reading(guest.principal) as read:
+    given = await form(visit.request)
+    async with visit.platform.reading(visit.principal) as read:
         currency = read.moment.lender.currency
     months = given.get("months", "")
     if not (months.isascii() and months.isdigit() and len(months) < 4):
         raise InvalidField("are no months", where="months", fix="Choose one that is offered")
-    body = {"user": guest.user, "product": given.get("product", ""), "months": int(months),
+    body = {"user": visit.user, "product": given.get("product", ""), "months": int(months),
             "amount_minor": minor_of(given.get("amount", ""), currency)}  # fmt: skip
-    made = await guest.do("quote.make", body, given.get("key", ""))
+    made = await visit.do("quote.make", body, given.get("key", ""))
     return see(f"{MINE}/offers/{made['quote']}")
 
 
 async def offer(
-    guest: Guest, wrong: str = "", status: int = 200, code: str = "", *, is_sent: bool = False
+    visit: BorrowerVisit,
+    wrong: str = "",
+    status: int = 200,
+    code: str = "",
+    *,
+    is_sent: bool = False,
 ) -> Response:
     """An offer with its true annual cost and every fee, before anything is agreed."""
-    async with guest.platform.reading(guest.principal) as read:
-        quote, letter = await _contract(guest, read)
+    async with visit.platform.reading(visit.principal) as read:
+        quote, letter = await _contract(visit, read)
         moment = read.moment
-        needs_code = await access.phone_of(read.transaction, guest.principal.user_id) is not None
+        needs_code = await access.phone_of(read.transaction, visit.principal.user_id) is not None
         is_over = parse_moment(quote["valid_until"]) < moment.at
-    return guest.page(
-        "offer", guest.texts["my_offer"], status, quote=quote, sha256=letter.sha256, wrong=wrong,
+    return visit.page(
+        "offer", visit.texts["my_offer"], status, quote=quote, sha256=letter.sha256, wrong=wrong,
         shown_at=moment_text(moment.at), needs_code=needs_code, code=code, is_sent=is_sent,
         is_over=is_over,
         money=lambda minor: printed(minor, moment.lender.currency),
     )  # fmt: skip
 
 
-async def contract(guest: Guest) -> Response:
+async def contract(visit: BorrowerVisit) -> Response:
     """The contract as PDF, before it is accepted."""
-    async with guest.platform.reading(guest.principal) as read:
-        quote, letter = await _contract(guest, read)
+    async with visit.platform.reading(visit.principal) as read:
+        quote, letter = await _contract(visit, read)
     headers = {"Content-Disposition": f'inline; filename="contract-{quote["quote"]}.pdf"'}
     return Response(letter.pdf, 200, headers, PDF)
 
 
-async def accept(guest: Guest) -> Response:
+async def accept(visit: BorrowerVisit) -> Response:
     """Agree to the contract that was shown, and draw; a known phone says yes by a code."""
-    given = await form(guest.request)
-    async with guest.platform.reading(guest.principal) as read:
-        quote, letter = await _contract(guest, read)
-        phone = await access.phone_of(read.transaction, guest.principal.user_id)
+    given = await form(visit.request)
+    async with visit.platform.reading(visit.principal) as read:
+        quote, letter = await _contract(visit, read)
+        phone = await access.phone_of(read.transaction, visit.principal.user_id)
         now = read.moment.at
-    vault = guest.platform.services.keys
+    vault = visit.platform.services.keys
     if given.get("step") == "code" and phone is not None:
-        message = await message_of(guest.request, guest.texts)
-        async with guest.platform.reading(guest.principal) as read:
+        message = await message_of(visit.request, visit.texts)
+        async with visit.platform.reading(visit.principal) as read:
             code = await access.step_up_code(
-                read.transaction, vault, guest.principal.user_id, access.DRAW, message,
-                guest.address,
+                read.transaction, vault, visit.principal.user_id, access.DRAW, message,
+                visit.address,
             )  # fmt: skip
-        return await offer(guest, code=code, is_sent=True)
+        return await offer(visit, code=code, is_sent=True)
     if given.get("read") != "1" or given.get("sha256") != letter.sha256:
-        return await offer(guest, guest.texts["my_read_first"], 400)
+        return await offer(visit, visit.texts["my_read_first"], 400)
     if phone is not None:
-        pool = await guest.platform.database.pool()
+        pool = await visit.platform.database.pool()
         async with pool.acquire() as connection:
             is_right = await access.step_up(connection, vault, phone, access.DRAW,
                                             given.get("code", ""))  # fmt: skip
         if not is_right:
-            return await offer(guest, guest.texts["my_code_wrong"], 401)
+            return await offer(visit, visit.texts["my_code_wrong"], 401)
     key = given.get("key", "")
-    agreed = await guest.do("agreement.make", {
+    agreed = await visit.do("agreement.make", {
         "quote": quote["quote"], "document_sha256": letter.sha256,
         "shown_at": given.get("shown_at", ""), "accepted_at": moment_text(now),
-        "method": "borrower_page", "template_version": TEMPLATE_VERSION, "address": guest.address,
+        "method": "borrower_page", "template_version": TEMPLATE_VERSION, "address": visit.address,
     }, f"{key}a")  # fmt: skip
-    drawn = await guest.do("drawdown.request", {
-        "user": guest.user, "product": quote["product"], "amount_minor": quote["amount_minor"],
+    drawn = await visit.do("drawdown.request", {
+        "user": visit.user, "product": quote["product"], "amount_minor": quote["amount_minor"],
         "months": quote["months"], "quote": quote["quote"], "agreement": agreed["agreement"],
     }, f"{key}d")  # fmt: skip
     return see(f"{MINE}/drawdowns/{drawn['loan']}")
 
 
-async def drawdown(guest: Guest) -> Response:
+async def drawdown(visit: BorrowerVisit) -> Response:
     """A drawdown on its way: who is asked, and how it ended."""
-    async with guest.platform.reading(guest.principal) as read:
-        found = await read.drawdown(guest.request.path_params["loan"])
+    async with visit.platform.reading(visit.principal) as read:
+        found = await read.drawdown(visit.request.path_params["loan"])
         currency = read.moment.lender.currency
     if found["state"] == "active":
         return see(f"{MINE}/loans/{found['loan']}?done=drawn")
-    return guest.page("drawdown", guest.texts["my_draw"], found=found,
+    return visit.page("drawdown", visit.texts["my_draw"], found=found,
                       money=lambda minor: printed(minor, currency))  # fmt: skip
 
 
-async def statement(guest: Guest) -> Response:
+async def statement(visit: BorrowerVisit) -> Response:
     """The statement of a loan as of today, as PDF."""
-    async with guest.platform.reading(guest.principal) as read:
-        told = await read.statement(guest.request.path_params["loan"])
-        who = await name_of(read, guest.principal.user_id)
+    async with visit.platform.reading(visit.principal) as read:
+        told = await read.statement(visit.request.path_params["loan"])
+        who = await name_of(read, visit.principal.user_id)
         lender, day = read.moment.lender, read.moment.business_date
-    language, loan = language_of(guest.request), told["loan"]["loan"]
+    language, loan = language_of(visit.request), told["loan"]["loan"]
     letter = await asyncio.to_thread(statement_of, told, lender_name(lender), who, day, language)
     headers = {"Content-Disposition": f'inline; filename="statement-{loan}.pdf"'}
     return Response(letter.pdf, 200, headers, PDF)
 
 
-async def _contract(guest: Guest, read: Reading) -> tuple[dict[str, Any], Letter]:
+async def _contract(visit: BorrowerVisit, read: Reading) -> tuple[dict[str, Any], Letter]:
     """A quote of the borrower's own, and the contract that it makes."""
-    name = guest.request.path_params["quote"]
+    name = visit.request.path_params["quote"]
     row = await read.transaction.fetchrow(
         "select * from usance.quotes where quote_id = $1", read_id(name, "qu", "quote")
     )
@@ -181,7 +186,7 @@ async def _contract(guest: Guest, read: Reading) -> tuple[dict[str, Any], Letter
         raise NotFound("there is no such offer", where=name, fix="Ask for a new one")
     quote: dict[str, Any] = dict(parse_json(row["answer"]) if isinstance(row["answer"], str)
                                  else row["answer"])  # fmt: skip
-    who = await name_of(read, guest.principal.user_id)
+    who = await name_of(read, visit.principal.user_id)
     rules = ServicingRules.at(read.moment.business_date, read.moment.lender.parameters)
     return quote, contract_of(quote, lender_name(read.moment.lender), who, rules,
-                              language_of(guest.request))  # fmt: skip
+                              language_of(visit.request))  # fmt: skip

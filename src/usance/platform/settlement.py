@@ -25,7 +25,7 @@ from usance.loan.loan import schedule
 from usance.platform.business_calendars import business_days
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord, load_loans
-from usance.platform.settling_columns import DayAmounts, amounts_by_day
+from usance.platform.settlement_columns import DayAmounts, amounts_by_day
 from usance.service.settlement.batch import SettlementBatch
 from usance.service.settlement.layout import NAMES, SettlementLayout, parse_layout
 from usance.service.settlement.payable import LineKind, Payable, Receipts, Shares, payable

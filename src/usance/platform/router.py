@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 @dataclass
-class Desk:
+class SharedRouter:
     """The router and the lock under which one command after the other asks it."""
 
     policy: Policy = ENGINE
@@ -88,13 +88,13 @@ class Desk:
 
     def feed(self, rows: list[dict[str, Any]]) -> None:
         """Tell the router requests, in order, that are then ranked one after the other."""
-        assert self.router is not None, "the desk is opened before it ranks"
+        assert self.router is not None, "the router is opened before it ranks"
         if rows:
             self.router.feed(_requests(rows))
 
     def rank_next(self) -> RankedRequest:
         """The candidates of the next request that was fed, best first."""
-        assert self.router is not None, "the desk is opened before it ranks"
+        assert self.router is not None, "the router is opened before it ranks"
         self.router.plans_itself = self.plans_itself
         if not self.plans_itself:
             self._follow(self.router)
@@ -109,7 +109,7 @@ class Desk:
 
     def rank_only(self, row: dict[str, Any]) -> RankedRequest:
         """The candidates that a request would have now; the router stays as it was."""
-        assert self.router is not None, "the desk is opened before it ranks"
+        assert self.router is not None, "the router is opened before it ranks"
         mark = self.router.mark()
         try:
             return self.rank(row)
@@ -127,7 +127,7 @@ class Desk:
 
     def learn(self, loan_id: int, source: int, outcome: int) -> None:
         """Take in what became of a request at a source."""
-        assert self.router is not None, "the desk is opened before it learns"
+        assert self.router is not None, "the router is opened before it learns"
         self.router.learn(loan_id, source, outcome)
 
 

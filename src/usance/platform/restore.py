@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from usance.platform.errors import OrdersNotAsked
 from usance.platform.partners.dispatch import ask_orders
-from usance.platform.pausing import is_paused
+from usance.platform.pause import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.store.backup import BaseBackup, base_for, check_base, restore
 from usance.platform.store.database import Database

@@ -50,7 +50,7 @@ TEXT_VERSION = "1"
 
 
 @dataclass(frozen=True)
-class Guest:
+class BorrowerVisit:
     """One request of a borrower who is in."""
 
     request: Request
@@ -93,30 +93,30 @@ class Guest:
         return dict(outcome.answer)
 
 
-Answer = Callable[[Guest], Awaitable[Response]]
+Answer = Callable[[BorrowerVisit], Awaitable[Response]]
 
 
 def guarded(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     """A page for a borrower who is in; a refusal is a page too."""
 
     async def page(request: Request) -> Response:
-        guest = await _guest(request)
-        if guest is None:
+        visit = await _visit(request)
+        if visit is None:
             return see(f"{MINE}/enter")
         try:
-            return await answer(guest)
+            return await answer(visit)
         except (NotFound, InvalidField) as error:
             is_lost = isinstance(error, NotFound) or request.method != "POST"
             status = 404 if is_lost else error.http_status
-            return guest.page("told", guest.texts["no_such_page"] if is_lost else
-                              guest.texts["my_wrong"], status, text=str(error))  # fmt: skip
+            return visit.page("told", visit.texts["no_such_page"] if is_lost else
+                              visit.texts["my_wrong"], status, text=str(error))  # fmt: skip
         except PlatformError as error:
-            return guest.page("told", guest.texts["my_wrong"], error.http_status, text=str(error))
+            return visit.page("told", visit.texts["my_wrong"], error.http_status, text=str(error))
 
     return page
 
 
-async def _guest(request: Request) -> Guest | None:
+async def _visit(request: Request) -> BorrowerVisit | None:
     token = request.cookies.get(COOKIE, "")
     if not token:
         return None
@@ -126,7 +126,7 @@ async def _guest(request: Request) -> Guest | None:
             principal, session = await access.owner_of_borrower_session(connection, token)
         except UnknownPrincipal:
             return None
-    return Guest(request, principal, session)
+    return BorrowerVisit(request, principal, session)
 
 
 async def entrance(request: Request) -> Response:
@@ -181,32 +181,32 @@ def _let_in(request: Request, opened: OpenedSession) -> Response:
     return response
 
 
-async def leave(guest: Guest) -> Response:
+async def leave(visit: BorrowerVisit) -> Response:
     """End the session."""
-    await form(guest.request)
-    return await _left(guest)
+    await form(visit.request)
+    return await _left(visit)
 
 
-async def _left(guest: Guest) -> Response:
-    pool = await guest.platform.database.pool()
+async def _left(visit: BorrowerVisit) -> Response:
+    pool = await visit.platform.database.pool()
     async with pool.acquire() as connection:
-        await end_session(connection, guest.session_id, guest.principal)
+        await end_session(connection, visit.session_id, visit.principal)
     response = see(f"{MINE}/enter")
     response.delete_cookie(COOKIE, path=MINE)
     return response
 
 
-async def show(guest: Guest) -> Response:
+async def show(visit: BorrowerVisit) -> Response:
     """The first page: owed today, the loans, and how much may still be drawn."""
-    async with guest.platform.reading(guest.principal) as read:
-        loans, lines = await read.user_loans(guest.user), await read.lines(guest.user)
+    async with visit.platform.reading(visit.principal) as read:
+        loans, lines = await read.user_loans(visit.user), await read.lines(visit.user)
         today, currency = read.moment.business_date, read.moment.lender.currency
     open_loans = [each for each in loans if each["status"] == "active"]
     owed = sum(_owed(each, today) for each in open_loans)
-    return guest.page(
-        "home", guest.texts["mine"], loans=loans, lines=lines, owed=owed, today=today.isoformat(),
+    return visit.page(
+        "home", visit.texts["mine"], loans=loans, lines=lines, owed=owed, today=today.isoformat(),
         currency=currency.name, money=lambda minor: printed(minor, currency),
-        done=guest.texts.get("my_done_" + guest.request.query_params.get("done", ""), ""),
+        done=visit.texts.get("my_done_" + visit.request.query_params.get("done", ""), ""),
     )  # fmt: skip
 
 
@@ -217,21 +217,21 @@ def _owed(loan: Mapping[str, Any], today: date) -> int:
     return int(loan["past_due"]["total_minor"]) + int(falls)
 
 
-async def loan(guest: Guest, wrong: str = "", status: int = 200) -> Response:
+async def loan(visit: BorrowerVisit, wrong: str = "", status: int = 200) -> Response:
     """One loan: what is owed today, the schedule, and everything that can be done about it."""
-    name = guest.request.path_params["loan"]
-    async with guest.platform.reading(guest.principal) as read:
+    name = visit.request.path_params["loan"]
+    async with visit.platform.reading(visit.principal) as read:
         found, rows = await read.loan(name), await read.schedule(name)
         paid = await read.loan_payments(name)
         moment = read.moment
         settlement = await read.settlement_quote(name) if found["status"] == "active" else None
         ref = _last_of_day(moment, await read.facts(name), secrets.token_urlsafe(18))
-    return guest.page(
-        "loan", f"{guest.texts['loan']} {found['loan']}", status, loan=found, rows=rows, paid=paid,
+    return visit.page(
+        "loan", f"{visit.texts['loan']} {found['loan']}", status, loan=found, rows=rows, paid=paid,
         settlement=settlement, ref=ref, owed=_owed(found, moment.business_date), wrong=wrong,
         today=moment.business_date.isoformat(), pays=moment.lender.is_sandbox,
         money=lambda minor: printed(minor, moment.lender.currency),
-        done=guest.texts.get("my_done_" + guest.request.query_params.get("done", ""), ""),
+        done=visit.texts.get("my_done_" + visit.request.query_params.get("done", ""), ""),
     )  # fmt: skip
 
 
@@ -248,146 +248,146 @@ def _last_of_day(moment: Moment, facts: list[dict[str, Any]], key: str) -> str:
                 f"my/{key}")  # fmt: skip
 
 
-async def pay(guest: Guest) -> Response:
+async def pay(visit: BorrowerVisit) -> Response:
     """Pay what was chosen: in a sandbox the test provider takes it at once."""
-    given, name = await form(guest.request), guest.request.path_params["loan"]
-    async with guest.platform.reading(guest.principal) as read:
+    given, name = await form(visit.request), visit.request.path_params["loan"]
+    async with visit.platform.reading(visit.principal) as read:
         found, moment = await read.loan(name), read.moment
     if not moment.lender.is_sandbox:
         raise NotFound("nobody takes payments here", where="pay", fix="Pay through your app")
     try:
         amount = minor_of(given.get("amount", ""), moment.lender.currency)
     except InvalidField:
-        return await loan(guest, guest.texts["my_no_amount"], 400)
+        return await loan(visit, visit.texts["my_no_amount"], 400)
     body = {"loan": found["loan"], "amount_minor": amount, "currency": found["currency"],
             "effective_on": moment.business_date.isoformat(),
             "ref": given.get("ref", "") or f"my/{given.get('key', '')}"}  # fmt: skip
     body["ref"] = "my/" + str(body["ref"]).removeprefix("my/")[:200]
-    provider = await guest.platform.principal(PROVIDER)
+    provider = await visit.platform.principal(PROVIDER)
     try:
-        await guest.platform.do(provider, "payment.book", body, key=given.get("key", ""))
+        await visit.platform.do(provider, "payment.book", body, key=given.get("key", ""))
     except UsanceError as error:
-        return await loan(guest, str(error), 400)
+        return await loan(visit, str(error), 400)
     return see(f"{MINE}/loans/{name}?done=paid")
 
 
-async def help_page(guest: Guest) -> Response:
+async def help_page(visit: BorrowerVisit) -> Response:
     """Requests, plans that wait for an answer, and forms of help with what each would change."""
-    return await _help(guest)
+    return await _help(visit)
 
 
-async def ask_help(guest: Guest) -> Response:
+async def ask_help(visit: BorrowerVisit) -> Response:
     """Take a request for help; or show what a plan would change, then offer it as shown."""
-    given, name = await form(guest.request), guest.request.path_params["loan"]
+    given, name = await form(visit.request), visit.request.path_params["loan"]
     key, step = given.get("key", ""), given.get("step", "")
     try:
         if step == "ask":
-            await guest.do("hardship.request", {
-                "user": guest.user, "loan": name, "reason": given.get("reason", ""),
+            await visit.do("hardship.request", {
+                "user": visit.user, "loan": name, "reason": given.get("reason", ""),
                 "text": given.get("text", "")}, key)  # fmt: skip
             return see(f"{MINE}/loans/{name}/help?done=help")
-        body: dict[str, Any] = {"user": guest.user, "loan": name, "kind": given.get("kind", "")}
+        body: dict[str, Any] = {"user": visit.user, "loan": name, "kind": given.get("kind", "")}
         months = given.get("months", "")
         if months.isascii() and months.isdigit():
             body["months"] = int(months[:4])
         if given.get("kind") == "interest_pause":
             body["pause_days"] = 30 * body.pop("months", 0)
         is_final = step == "confirm"
-        offered = await guest.do("plan.offer", body, key if is_final else "", dry_run=not is_final)
+        offered = await visit.do("plan.offer", body, key if is_final else "", dry_run=not is_final)
     except PlatformError as error:
-        return await _help(guest, wrong=str(error), status=422, given=given)
+        return await _help(visit, wrong=str(error), status=422, given=given)
     if is_final:
         return see(f"{MINE}/loans/{name}/help#{offered['plan']}")
-    return await _help(guest, offered=offered, given=given)
+    return await _help(visit, offered=offered, given=given)
 
 
-async def answer_plan(guest: Guest) -> Response:
+async def answer_plan(visit: BorrowerVisit) -> Response:
     """Accept a plan as it was shown, or decline it."""
-    given, path = await form(guest.request), guest.request.path_params
+    given, path = await form(visit.request), visit.request.path_params
     body = {"plan": path["plan"], "accepted": given.get("answer") == "accept"}
-    await guest.do("plan.answer", body, given.get("key", ""))
+    await visit.do("plan.answer", body, given.get("key", ""))
     return see(f"{MINE}/loans/{path['loan']}?done=plan")
 
 
 async def _help(
-    guest: Guest, *, offered: Mapping[str, Any] | None = None, wrong: str = "", status: int = 200,
-    given: Mapping[str, str] | None = None,
+    visit: BorrowerVisit, *, offered: Mapping[str, Any] | None = None, wrong: str = "",
+    status: int = 200, given: Mapping[str, str] | None = None,
 ) -> Response:  # fmt: skip
-    name = guest.request.path_params["loan"]
-    async with guest.platform.reading(guest.principal) as read:
+    name = visit.request.path_params["loan"]
+    async with visit.platform.reading(visit.principal) as read:
         found, currency = await read.loan(name), read.moment.lender.currency
-        number = guest.principal.user_id
+        number = visit.principal.user_id
         asked = await help_reads.hardship_requests(read.transaction, read.moment.vault, number)
         plans = [each for each in await help_reads.plans(read.transaction, number)
                  if each["loan"] == found["loan"]]  # fmt: skip
-    return guest.page(
-        "help", guest.texts["my_help"], status, loan=found, offered=offered, wrong=wrong,
+    return visit.page(
+        "help", visit.texts["my_help"], status, loan=found, offered=offered, wrong=wrong,
         kinds=[each.value for each in PlanKind if each is not PlanKind.SETTLEMENT],
         reasons=REASONS, given=given or {}, asked=asked, plans=plans,
         money=lambda minor: printed(minor, currency),
-        done=guest.texts.get("my_done_" + guest.request.query_params.get("done", ""), ""),
+        done=visit.texts.get("my_done_" + visit.request.query_params.get("done", ""), ""),
     )  # fmt: skip
 
 
-async def complaint(guest: Guest) -> Response:
+async def complaint(visit: BorrowerVisit) -> Response:
     """The form of a complaint."""
-    return guest.page("complaint", guest.texts["my_complaint"], wrong="", given={},
+    return visit.page("complaint", visit.texts["my_complaint"], wrong="", given={},
                       subjects=SUBJECTS)  # fmt: skip
 
 
-async def complain(guest: Guest) -> Response:
+async def complain(visit: BorrowerVisit) -> Response:
     """Take a complaint."""
-    given = await form(guest.request)
-    body = {"user": guest.user, "subject": given.get("subject", ""), "text": given.get("text", "")}
+    given = await form(visit.request)
+    body = {"user": visit.user, "subject": given.get("subject", ""), "text": given.get("text", "")}
     try:
-        await guest.do("complaint.open", body, given.get("key", ""))
+        await visit.do("complaint.open", body, given.get("key", ""))
     except PlatformError as error:
-        return guest.page("complaint", guest.texts["my_complaint"], error.http_status, given=given,
+        return visit.page("complaint", visit.texts["my_complaint"], error.http_status, given=given,
                           wrong=str(error), subjects=SUBJECTS)  # fmt: skip
     return see(f"{MINE}?done=complaint")
 
 
-async def data(guest: Guest, wrong: str = "", status: int = 200) -> Response:
+async def data(visit: BorrowerVisit, wrong: str = "", status: int = 200) -> Response:
     """Consents, the copy of one's data, and the wish to be forgotten."""
-    async with guest.platform.reading(guest.principal) as read:
-        given = {each["purpose"]: each for each in await read.consents(guest.user)}
-    return guest.page("data", guest.texts["my_data"], status, consents=given, purposes=PURPOSES,
+    async with visit.platform.reading(visit.principal) as read:
+        given = {each["purpose"]: each for each in await read.consents(visit.user)}
+    return visit.page("data", visit.texts["my_data"], status, consents=given, purposes=PURPOSES,
                       wrong=wrong)  # fmt: skip
 
 
-async def consent(guest: Guest) -> Response:
+async def consent(visit: BorrowerVisit) -> Response:
     """Grant a purpose, or withdraw it."""
-    given = await form(guest.request)
-    body = {"user": guest.user, "purpose": given.get("purpose", ""),
+    given = await form(visit.request)
+    body = {"user": visit.user, "purpose": given.get("purpose", ""),
             "text_version": TEXT_VERSION, "granted": given.get("granted") == "1"}  # fmt: skip
     if body["purpose"] not in PURPOSES:
         raise NotFound("there is no such purpose", where="purpose", fix="Use the buttons")
-    await guest.do("consent.give", body, given.get("key", ""))
+    await visit.do("consent.give", body, given.get("key", ""))
     return see(f"{MINE}/data")
 
 
-async def export(guest: Guest) -> Response:
+async def export(visit: BorrowerVisit) -> Response:
     """Everything that is known about the borrower, as a file."""
     import json
 
-    given = await form(guest.request)
-    told = await guest.do("user.export", {"user": guest.user}, given.get("key", ""))
+    given = await form(visit.request)
+    told = await visit.do("user.export", {"user": visit.user}, given.get("key", ""))
     content = json.dumps(told.get("data", told), ensure_ascii=False, indent=1)
     headers = {"Content-Disposition": 'attachment; filename="my-data.json"'}
     return Response(content, 200, headers, "application/json")
 
 
-async def erase(guest: Guest) -> Response:
+async def erase(visit: BorrowerVisit) -> Response:
     """Forget the borrower, once they have said it twice; loans stay, of nobody in particular."""
-    given = await form(guest.request)
+    given = await form(visit.request)
     if given.get("sure") != "1":
-        return await data(guest, guest.texts["my_erase_sure"], 400)
-    async with guest.platform.reading(guest.principal) as read:
-        loans = await read.user_loans(guest.user)
+        return await data(visit, visit.texts["my_erase_sure"], 400)
+    async with visit.platform.reading(visit.principal) as read:
+        loans = await read.user_loans(visit.user)
     if any(each["status"] == "active" for each in loans):
-        return await data(guest, guest.texts["my_erase_open"], 409)
-    await guest.do("user.erase", {"user": guest.user}, given.get("key", ""))
-    return await _left(guest)
+        return await data(visit, visit.texts["my_erase_open"], 409)
+    await visit.do("user.erase", {"user": visit.user}, given.get("key", ""))
+    return await _left(visit)
 
 
 def products_of(read: Reading, lines: list[dict[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from usance.base.book import Book
 from usance.platform.business_calendars import calendar_ends
 from usance.platform.jobs.queue import JobState
 from usance.platform.lake.export import mark_of
-from usance.platform.timekeeper import DAY_JOB
+from usance.platform.scheduler import DAY_JOB
 
 if TYPE_CHECKING:
     import asyncpg

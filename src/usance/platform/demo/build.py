@@ -55,7 +55,7 @@ def make(home: Path, scale: Fraction, say: Say) -> dict[str, Any]:
         document = lender_of(book, SCENARIO, first_of_month(economy.last_month))
         asyncio.run(load_home(book, home, document))
     asyncio.run(_let_people_in(home))
-    asyncio.run(_man_desks(home))
+    asyncio.run(_staff_desks(home))
     made = {**wanted, **figures}
     mark.write_text(json.dumps(made))
     return made
@@ -98,7 +98,7 @@ async def _let_people_in(home: Path) -> None:
     write_private(home / PEOPLE, people)
 
 
-async def _man_desks(home: Path) -> None:
+async def _staff_desks(home: Path) -> None:
     """Debtors who can be reached, people who work their cases, and the cases given to them."""
     async with installed(home) as platform:
         await reach(platform)

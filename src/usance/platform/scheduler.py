@@ -1,4 +1,4 @@
-"""The timekeeper of a platform that is served: what nobody has to ask for.
+"""The schedule of a platform that is served: what nobody has to ask for.
 
 One worker of all has the turn. It seals what was appended, a few seconds later; in a live lender it
 does what falls due and moves the business date; in one that was restored, nothing until its
@@ -18,7 +18,7 @@ from usance.platform.clock import run_due
 from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.ledger.seals import seal
-from usance.platform.pausing import is_paused
+from usance.platform.pause import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.rescreening import enqueue_screening
 
@@ -33,13 +33,13 @@ TURN = 7_305_804_402_566_557
 DAY_JOB, RETENTION_JOB = "day.end", "retention.apply"
 
 
-async def keep_time(platform: Platform, stop: asyncio.Event) -> None:
+async def schedule_loop(platform: Platform, stop: asyncio.Event) -> None:
     """Do what time brings until told to stop; what fails is tried again after a while."""
     loop, next_seal = asyncio.get_running_loop(), 0.0
     while not stop.is_set():
         wait = POLL_SECONDS
         try:
-            if await look(platform, seals=loop.time() >= next_seal):
+            if await take_turn(platform, seals=loop.time() >= next_seal):
                 next_seal = loop.time() + SEAL_SECONDS
         except Exception as error:
             LOG.warning("time stands still: %s", error, exc_info=not isinstance(error, UsanceError))
@@ -47,8 +47,8 @@ async def keep_time(platform: Platform, stop: asyncio.Event) -> None:
         await _pause(stop, wait)
 
 
-async def look(platform: Platform, *, seals: bool) -> bool:
-    """Have one turn, unless another worker has it; True if it was had and seals were made."""
+async def take_turn(platform: Platform, *, seals: bool) -> bool:
+    """Take a turn, unless another worker has it; True if it was taken and seals were made."""
     async with platform.database.transaction(SYSTEM.principal_id) as turn:
         if not await turn.fetchval("select pg_try_advisory_xact_lock($1)", TURN):
             return False
