@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.codes import RoutingOutcome
 from usance.base.dates import to_day
-from usance.match.mandates.mandate import MICROSECONDS
+from usance.match.mandates.mandate import MICROSECONDS, Mandate
 from usance.match.plan.replan import RoutePlan
+from usance.match.reservation.limit_names import total_limit
 from usance.match.router.live_router import LiveRouter, RankedRequest, RouterMark
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import from_columns
@@ -50,6 +51,8 @@ class SharedRouter:
     """The latest stored plan for them."""
     wanted: str = ""
     """The reason for a plan that is due and was not asked for yet."""
+    told: dict[str, int] = field(default_factory=dict)
+    """Principal that came back and the router knows of, by the name of the limit it frees."""
 
     @asynccontextmanager
     async def turn(self, *, keep: bool = True) -> AsyncIterator[None]:
@@ -76,10 +79,38 @@ class SharedRouter:
             mandates = mandates_hash(lender)
             if mandates != self.mandates:
                 self.mandates, self.plan = mandates, None
-            self.router = await folded(transaction, lender, self.policy)
+            self.router, self.told = await folded(transaction, lender, self.policy), {}
             self.router.plans_itself = self.plans_itself
             self.configuration = lender.configuration
+        await self._hear(transaction, lender)
         return self.router
+
+    async def _hear(self, transaction: asyncpg.Connection, lender: Lender) -> None:
+        """Tell the router what came back before it began, or through other workers."""
+        by_limit = {
+            total_limit(each): each
+            for each in lender.mandates.mandates
+            if each.structure is not None and each.structure.revolving_until is not None
+        }
+        if not by_limit or self.router is None:
+            return
+        rows = await transaction.fetch(
+            "select name, freed_minor, (select business_date from usance.installation) as today "
+            "from usance.limit_usage where name = any($1)", list(by_limit),
+        )  # fmt: skip
+        news = []
+        for row in rows:
+            more = row["freed_minor"] - self.told.get(row["name"], 0)
+            if more:
+                news.append((_day_of(by_limit[row["name"]], row["today"]),
+                             by_limit[row["name"]].source, more))  # fmt: skip
+                self.told[row["name"]] = row["freed_minor"]
+        if news:
+            days, sources, amounts = zip(*sorted(news), strict=True)
+            self.router.add_releases(releases_of(
+                day=[to_day(day) for day in days], source=list(sources),
+                principal_minor=list(amounts),
+            ))  # fmt: skip
 
     def rank(self, row: dict[str, Any]) -> RankedRequest:
         """The candidates of one request, best first."""
@@ -116,12 +147,14 @@ class SharedRouter:
         finally:
             self.router.roll_back(mark)
 
-    def release(self, releases: list[tuple[int, date, int]]) -> None:
+    def release(self, releases: list[tuple[str, int, date, int]]) -> None:
         """Let revolving budgets have what came back, from the day after on."""
         if releases and self.router is not None:
+            for name, _, _, minor in releases:
+                self.told[name] = self.told.get(name, 0) + minor
             self.router.add_releases(releases_of(
-                day=[to_day(day) + 1 for _, day, _ in releases],
-                source=[source for source, _, _ in releases],
+                day=[to_day(day) + 1 for _, _, day, _ in releases],
+                source=[source for _, source, _, _ in releases],
                 principal_minor=[minor for *_, minor in releases],
             ))  # fmt: skip
 
@@ -129,6 +162,12 @@ class SharedRouter:
         """Take in what became of a request at a source."""
         assert self.router is not None, "the router is opened before it learns"
         self.router.learn(loan_id, source, outcome)
+
+
+def _day_of(mandate: Mandate, today: date) -> date:
+    """The last day up to today on which a mandate revolves."""
+    until = mandate.structure.revolving_until if mandate.structure else None
+    return min(today, until or today, mandate.valid_to)
 
 
 def mandates_hash(lender: Lender) -> str:

@@ -123,6 +123,11 @@ def breaks_share(
     return worsens and whole > ramp_minor and used + amount > ceiling_ppm * whole
 
 
+def total_limit(mandate: Mandate) -> str:
+    """The name of a mandate's budget for all time, which revolves where its money does."""
+    return f"{mandate.source}/{_BUDGET_NAMES[LimitKind.TOTAL]}/all/{mandate.since.isoformat()}"
+
+
 def _of_mandate(
     mandate: Mandate, limits: list[Limit], mandates: Mandates, request: LimitRequest
 ) -> Iterator[LimitDraw]:

@@ -13,6 +13,7 @@ from usance.base.ids import print_id
 from usance.loan.facts import Fact
 from usance.loan.stored_rows import terms_of_row
 from usance.loan.terms import Terms
+from usance.match.reservation.limit_names import total_limit
 from usance.platform.commands.command import Moment
 from usance.platform.commands.event_review import review
 from usance.platform.errors import StaleRead
@@ -162,13 +163,13 @@ def free(moment: Moment, source: int, freed_minor: int, changes: WriteSet) -> No
     mandate = moment.lender.mandate(source, moment.business_date)
     if not freed_minor or mandate is None or mandate.structure is None:
         return
-    name = f"{mandate.source}/total/all/{mandate.since.isoformat()}"
+    name = total_limit(mandate)
     ceiling = mandate.budgets.total_minor
     if ceiling >= 0:
         changes.limit_changes.append(
             LimitChange(name, freed_minor=freed_minor, ceiling_minor=ceiling)
         )
-    changes.releases.append((mandate.source, moment.business_date, freed_minor))
+    changes.releases.append((name, mandate.source, moment.business_date, freed_minor))
 
 
 def own_ref(user: UserRecord, loan: LoanRecord) -> int:

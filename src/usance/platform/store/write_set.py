@@ -130,8 +130,8 @@ class WriteSet:
     owners: list[Owner] = field(default_factory=list)
     live_rows: list[LiveRow] = field(default_factory=list)
     changes_configuration: bool = False
-    releases: list[tuple[int, date, int]] = field(default_factory=list)
-    """Principal that came back, by source and day: the router learns it after the commit."""
+    releases: list[tuple[str, int, date, int]] = field(default_factory=list)
+    """Principal that came back, by limit, source and day: the router learns it after the commit."""
 
     def put(self, table: str, /, **values: Any) -> None:
         """Insert or change a row of a live table; every column is given."""
