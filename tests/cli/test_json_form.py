@@ -15,11 +15,11 @@ from tests.house.in_process import Call, Printed, call_of, run_here
 from tests.house.pages import Block, Command, Story, blocks, commands
 from usance.books.chart import load_chart
 from usance.cli import ROOMS, whole_tree
+from usance.service.collections.strategy_file import shipped_text
 
-LIVE = {name for name, (modules, _) in ROOMS.items() if modules.startswith("usance.platform")} | {
-    "collect"
-}
+LIVE = {name for name, (modules, _) in ROOMS.items() if modules.startswith("usance.platform")}
 """Groups whose answers are objects of the HTTP interface, which has a description of its own."""
+LIVE_ALONE = {"twin load", "collect train", "collect watch"}
 NO_ANSWER = {
     "completion": "prints a script for a shell",
     "complete": "is called by that script",
@@ -28,6 +28,7 @@ PAGES = (
     "tutorials/first-deal", "how-to/run-a-deal", "how-to/decide", "how-to/reconcile-a-day",
     "how-to/bring-a-book", "how-to/measure-a-tape", "how-to/close-a-period",
     "how-to/measure-a-book", "how-to/publish-a-release", "tutorials/past-loans-to-decisions",
+    "how-to/collect",
 )  # fmt: skip
 MORE = (
     "match stream steady --requests 300 --sources 4 --segments 10 --out s",
@@ -44,6 +45,8 @@ MORE = (
     "books general-ledger --book book --chart chart.yaml --out ledger.csv",
     "books lock 2023Q4 --book book",
     "pages book --out site --loans 1",
+    "collect check strategy.yaml",
+    "collect history days.csv payments.csv --out rows.csv",
     "twin collection collection-outage --from 2023-09 --to 2024-01",
 )
 
@@ -58,7 +61,7 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
 
 
 COMMANDS = dict(leaves(whole_tree()))
-PURE = [name for name in COMMANDS if name.split()[0] not in LIVE and name != "twin load"]
+PURE = [name for name in COMMANDS if name.split()[0] not in LIVE and name not in LIVE_ALONE]
 
 
 def takes_json(command: Any) -> bool:
@@ -127,6 +130,10 @@ def test_commands_of_no_cheap_page(tmp_path: Path) -> None:
     chart = {"accounts": {name: str(no) for name, no in accounts.items()}, "entities": {1: "HQ"}}
     own = "at,loan,product,amount,months,rate,grade,region\n2024-06-03 08:00,A,sme,90,6,9%,1,1\n"
     (tmp_path / "own.csv").write_text(own, encoding="utf-8")
+    days = "user_id,day,days_past_due,past_due_minor,principal_minor,loans\n1,100,2,500,4000,1\n"
+    (tmp_path / "strategy.yaml").write_text(shipped_text(), encoding="utf-8")
+    (tmp_path / "days.csv").write_text(f"{days}1,120,22,500,4000,1\n", encoding="utf-8")
+    (tmp_path / "payments.csv").write_text("user_id,day,amount\n1,125,500\n", encoding="utf-8")
     (tmp_path / "own.yaml").write_text("columns: {requested_at: at}", encoding="utf-8")
     (tmp_path / "chart.yaml").write_text(json.dumps(chart), encoding="utf-8")
     for call in MORE:

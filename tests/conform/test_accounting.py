@@ -198,7 +198,10 @@ class TestBadFiles:
         assert err.startswith("error: cases.json")
         assert "Traceback" not in err
 
-    @pytest.mark.parametrize("value", ["x", None, [1], {"a": 1}, True, 10**9, 10**400, -5, 0, 0.5])
+    @pytest.mark.parametrize(
+        "value",
+        ["x", None, [1], {"a": 1}, {"9" * 26: 1}, True, 10**9, 10**15, 10**400, -5, 0, 0.5],
+    )
     def test_unfit_inputs_fail_by_name(self, value: Any, conform: Any) -> None:
         """Of every shape, each input in turn: no trace, and no fault of the program."""
         examples = [

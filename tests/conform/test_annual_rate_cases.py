@@ -205,6 +205,8 @@ def read_decimal(number: float) -> Any:
         (changed(US, advances=[{"amount": "5,000", "t": 0}]), "advances[1].amount is '5,000'"),
         (changed(US, payment_streams=[{"amount": 1, "t": -1}]), "payment_streams[1].t is -1"),
         (changed(US, payment_streams=[{"amount": 1, "t": True}]), "payment_streams[1].t is True"),
+        (changed(US, payment_streams=[{"amount": 1, "t": 10**26}]), "payment_streams[1].t is 1000"),
+        (changed(US, advances=[{"amount": 10**26, "t": 0}]), "advances[1].amount is 1000"),
         (changed(US, payment_streams=[{"amount": 1, "t": 1, "f": "x"}]), "payment_streams[1].f"),
         (changed(US, payment_streams=[{"amount": 1, "t": 1, "count": 0}]), "[1].count is 0"),
         (changed(US, payment_streams=[{"amount": 1, "t": 1, "count": 10**9}]), "[1].count is"),

@@ -141,8 +141,38 @@ def test_files_follow_the_layout_of_the_institution() -> None:
     narrow = parse_layout("format: fixed\ncolumns: [{name: loan, width: 3}]", "seven.yaml")
     with pytest.raises(LayoutError, match="wider than 3"):
         write_file(batch.lines(), narrow)
-    with pytest.raises(LayoutError, match="no width"):
+    with pytest.raises(UsanceError, match="no width"):
         parse_layout("format: fixed\ncolumns: [{name: loan}]", "seven.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1", "stands where keys and values belong"),
+        ("[]", "stands where keys and values belong"),
+        ("format: fixed\ncolumns: [{name: loan, width: nan}]", "not a whole number"),
+        (f"format: fixed\ncolumns: [{{name: loan, width: {'9' * 26}}}]", "too large"),
+        ("format: fixed\ncolumns: [{name: loan, width: 9, pad: ''}]", "not one character"),
+        ("format: fixed\ncolumns: [{name: loan, width: 9, side: top}]", "unknown side 'top'"),
+        ("format: xml\ncolumns: [{name: loan, title: 'a b'}]", "no name of an element"),
+        ("format: csv\ncolumns: loan", "stands where keys and values belong"),
+        ("format: csv", "has no columns"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_named(text: str, says: str) -> None:
+    with pytest.raises(UsanceError, match=says):
+        parse_layout(text, "seven.yaml")
+
+
+def test_a_file_that_cannot_be_written_closes_no_batch(tmp_path: Path) -> None:
+    receipts, shares = tmp_path / "receipts.csv", tmp_path / "shares.csv"
+    receipts.write_text("loan_id,day,kind,amount_minor\n16385,2024-07-01,receipt,900\n")
+    shares.write_text("loan_id,institution,principal_minor\n16385,7,1\n")
+    folder = SettlementFolder(tmp_path / "settlements")
+    narrow = parse_layout("format: fixed\ncolumns: [{name: loan, width: 3}]", "seven.yaml")
+    with pytest.raises(LayoutError, match="wider than 3"):
+        folder.settle(receipts, shares, date(2024, 7, 2), narrow)
+    assert folder.closed() == []
 
 
 def test_a_folder_keeps_closed_batches_and_refuses_a_changed_one(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The outcome: 1 is bad, 0 is good.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the model goes.")]
 Split = Annotated[str, typer.Option(metavar="COL=VALUE", help="Use these rows only.")]
-Threads = Annotated[int, typer.Option(metavar="N", help="Threads; 0 takes every core.")]
+Threads = Annotated[
+    int, typer.Option(min=0, max=1_024, metavar="N", help="Threads; 0 takes every core.")
+]
 
 
 @app.callback()

@@ -67,6 +67,8 @@ def publish(temporary: Path, final: Path) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Replace a file's content in one step; a reader sees the old or the new, never a part."""
+    if path.is_dir():
+        raise FileRefused(f"{path} is a folder", where=str(path), fix="Name a file inside it")
     new = path.with_name(f"{path.name}.new")
     try:
         new.write_bytes(content)

@@ -122,10 +122,12 @@ def check(
 def select(
     file: DealFile,
     pool: PoolFile,
-    target: Annotated[int, typer.Option("--target-minor", help="Principal wanted.")],
+    target: Annotated[
+        int, typer.Option("--target-minor", min=1, max=10**17, help="Principal wanted.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="The selection, a CSV of loan and principal.")],
     objective: Annotated[str, typer.Option(help="yield, margin or age.")] = "yield",
-    seed: Annotated[int, typer.Option(help="Of the draws inside a stratum.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws inside a stratum.")] = 0,
     held: Annotated[
         Path | None, typer.Option("--held", help="Loans the deal has; limits count them too.")
     ] = None,

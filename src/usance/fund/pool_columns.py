@@ -85,7 +85,7 @@ def read_pool(path: Path | str) -> PoolColumns:
     except FileNotFoundError:
         fix = "Check the name and the folder"
         raise PoolError("no such file", where=str(path), fix=fix) from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         fix = "Give a CSV with a header, or Parquet"
         raise PoolError(f"cannot be read: {error}", where=str(path), fix=fix) from None
     return pool_of_table(table, str(path))

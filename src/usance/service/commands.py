@@ -67,29 +67,31 @@ def reconcile_day(
 
 
 def settle_day(
-    day: str, receipts: Path, shares: Path, folder: Path, layout: Path | None, as_json: bool
-) -> None:
+    day: str, receipts: Path, shares: Path, folder: Path, layout: Path | None, currency: str,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Close the settlement batches of a day, and write their files."""
+    from usance.base.codes import Currency, parse
     from usance.base.dates import parse_date
     from usance.base.documents import read_text
-    from usance.service.settlement.layout import parse_layout, write_file
+    from usance.service.settlement.layout import parse_layout
     from usance.service.settlement.settlement_folder import SettlementFolder
 
+    parse(Currency, currency, where="--currency")
     form = parse_layout(read_text(layout), layout.name) if layout else None
-    made = SettlementFolder(folder).settle(receipts, shares, parse_date(day, where="DAY"))
-    for each in made if form else ():
-        assert form is not None, "the loop is empty without a layout"
-        name = folder / f"{each.day}-{each.institution:05d}.{form.suffix}"
-        name.write_text(write_file(each.lines(), form), encoding="utf-8")
+    made = SettlementFolder(folder).settle(receipts, shares, parse_date(day, where="DAY"), form)
     rows = [
         (each.institution, len(list(each.lines())), each.corrections_minor, each.total_minor)
         for each in made
     ]
-    names = ("institution", "lines", "corrections_minor", "total_minor")
     if as_json:
+        names = ("institution", "lines", "corrections_minor", "total_minor")
         print_answer([dict(zip(names, row, strict=True)) for row in rows])
         return
-    print_table(list(names), [[str(value) for value in row] for row in rows])
+    print_table(["institution", "lines", "corrections", "total"], [
+        [str(who), f"{lines:,}", number(corrections, currency), number(total, currency)]
+        for who, lines, corrections, total in rows
+    ])  # fmt: skip
 
 
 def _as_dict(done: Reconciliation, day: date) -> dict[str, object]:

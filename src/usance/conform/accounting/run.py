@@ -200,6 +200,9 @@ def run_example(example: Example) -> Result:
         return _unusable(
             example, f"no example has these inputs: {_names(example.inputs)}", _KNOWN_SHAPES
         )
+    beyond = next(_beyond(example.inputs), None)
+    if beyond is not None:
+        return _unusable(example, f"{beyond} is beyond all terms", "Give amounts in a larger unit")
     try:
         computed = adapter(example.inputs)
     except UsanceError as error:
@@ -208,6 +211,21 @@ def run_example(example: Example) -> Result:
         what = f"its inputs cannot be computed with: {type(error).__name__}: {error}"
         return _unusable(example, what, "Give numbers where the standard has numbers")
     return Result(example, computed, tuple(compare(example.expected, computed)))
+
+
+MAX_NUMBER = 10**15
+MAX_PERIOD = 100_000
+"""Numbers of examples are below; more digits or periods are slips of the pen."""
+
+
+def _beyond(inputs: dict[str, Any]) -> Iterator[str]:
+    """Inputs that no example has: amounts of too many digits, periods after the end of time."""
+    for path, value in _leaves(inputs, ()):
+        if (type(value) is int or is_plain(value)) and abs(value) > MAX_NUMBER:
+            yield f"{path[0]} of more than 15 digits"
+        for key in path:
+            if str(key).isdecimal() and (len(str(key)) > 9 or int(key) > MAX_PERIOD):
+                yield f"period {str(key)[:20]} of {path[0]}"
 
 
 def _unusable(example: Example, what: str, fix: str) -> Result:

@@ -66,6 +66,11 @@ class FlowSeries:
     interval: Fraction | None = None
 
 
+MAX_AMOUNT = 10**15
+MAX_TIME = 100_000
+"""A loan is lower and over sooner, in whatever unit of time; rates are exact up to there."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaseDates:
     """The dates a case gives beside or instead of times."""
@@ -181,10 +186,11 @@ class _Reader:
     def _amount(self, given: Any, field: str) -> Decimal:
         if isinstance(given, str) and _PLAIN.fullmatch(given):
             given = Decimal(given)
-        if (type(given) is int or is_plain(given)) and given >= 0:
+        if (type(given) is int or is_plain(given)) and 0 <= given <= MAX_AMOUNT:
             return Decimal(given)
         what = "is missing" if given is None else f"is {given!r}"
-        self.problem(field, what, "Give an amount of 0 or more as a plain number")
+        fix = f"Give an amount from 0 to {MAX_AMOUNT} as a plain number"
+        self.problem(field, what, fix)
         return Decimal(0)
 
     def _count(self, given: Any, field: str) -> int:
@@ -195,9 +201,11 @@ class _Reader:
 
     def _number(self, given: Any, field: str) -> Fraction:
         text = isinstance(given, str) and (_RATIO.fullmatch(given) or _PLAIN.fullmatch(given))
-        if text or ((type(given) is int or is_plain(given)) and given >= 0):
-            return Fraction(given)
-        self.problem(field, f"is {given!r}", "Give a number of 0 or more")
+        if text or type(given) is int or is_plain(given):
+            number = Fraction(given)
+            if 0 <= number <= MAX_TIME:
+                return number
+        self.problem(field, f"is {given!r}", f"Give a number from 0 to {MAX_TIME}")
         return Fraction(0)
 
     def _optional(self, name: str, entry: dict[str, Any], field: str) -> Fraction | None:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import AsJson, print_answer, print_line, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    number,
+    print_answer,
+    print_line,
+    print_table,
+    show_help,
+)
 from usance.service import commands as of_files
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 Live = Annotated[
     Path | None, typer.Option("--home", metavar="DIR", help="A live lender, instead of a folder.")
 ]
+Currency = Annotated[str, typer.Option("--currency", metavar="CODE", help="Of the account.")]
 Provider = Annotated[
     str, typer.Option("--provider", metavar="NAME", help="Of the live lender.")
 ]  # fmt: skip
@@ -58,7 +66,7 @@ def reconcile_day(
         Path | None, typer.Option("--ours", metavar="FILE", help="Our movements, CSV.")
     ] = None,
     folder: of_files.Folder = Path("money"),
-    currency: Annotated[str, typer.Option(metavar="CODE", help="Of the account.")] = "CNY",
+    currency: Currency = "CNY",
     fee: Annotated[str, typer.Option(metavar="RATE", help="Of the provider's contract.")] = "0%",
     home: Live = None,
     provider: Provider = "",
@@ -89,6 +97,7 @@ def settle_day(
     layout: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Layout of the files, YAML.")
     ] = None,
+    currency: Currency = "CNY",
     home: Live = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +106,7 @@ def settle_day(
 
     if home is None:
         given = _given(receipts, "--receipts"), _given(shares, "--shares")
-        of_files.settle_day(day, *given, folder, layout, as_json)
+        of_files.settle_day(day, *given, folder, layout, currency, as_json)
         return
     _settle_live(home, parse_date(day, where="DAY"), folder, as_json)
 
@@ -175,7 +184,9 @@ async def _taken(
 def _reconcile_live(home: Path, day: date, provider: str, as_json: bool) -> None:
     from usance.platform.terminal.homes import on_platform
 
-    told, breaks = on_platform(home, lambda platform: _reconciled(platform, day, provider))
+    told, breaks, currency = on_platform(
+        home, lambda platform: _reconciled(platform, day, provider)
+    )
     if as_json:
         names = ("leg", "class", "reference", "amount_minor", "difference_minor", "age_days",
                  "owner", "command")  # fmt: skip
@@ -186,16 +197,19 @@ def _reconcile_live(home: Path, day: date, provider: str, as_json: bool) -> None
                        for each in breaks],
         })  # fmt: skip
     else:
-        columns = ["provider", "matched", "breaks", "raised", "resolved", "in_transit_minor"]
-        print_table(columns, [[str(each[name]) for name in columns] for each in told])
+        columns = ["provider", "matched", "breaks", "raised", "resolved"]
+        print_table([*columns, "in transit"], [
+            [*(str(each[name]) for name in columns), number(each["in_transit_minor"], currency)]
+            for each in told
+        ])  # fmt: skip
     if breaks:
         raise typer.Exit(1)
 
 
 async def _reconciled(
     platform: Platform, day: date, provider: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Answers of the providers that were reconciled, and their breaks that wait."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """Answers of the providers that were reconciled, their breaks that wait, and the currency."""
     from usance.platform.commands.reconciliation import ReconcileDay
     from usance.platform.principals import SYSTEM
 
@@ -209,23 +223,29 @@ async def _reconciled(
     async with platform.reading(SYSTEM) as read:
         found = [each for state in ("open", "explained")
                  for each in await read.breaks(state, 0, 1_000_000)]  # fmt: skip
-    return told, [each for each in found if each["provider"] in wanted]
+        currency = read.moment.lender.currency.name
+    return told, [each for each in found if each["provider"] in wanted], currency
 
 
 def _settle_live(home: Path, day: date, folder: Path, as_json: bool) -> None:
     from usance.platform.terminal.homes import on_platform
 
-    made = on_platform(home, lambda platform: _settled(platform, day, folder))
+    made, currency = on_platform(home, lambda platform: _settled(platform, day, folder))
     names = ("institution", "lines", "corrections_minor", "total_minor")
     if as_json:
         print_answer([{**{name: each[name] for name in names}, "settlement": each["settlement"],
                        "file": each["file"]} for each in made])  # fmt: skip
         return
-    print_table([*names, "file"], [[str(each[name]) for name in (*names, "file")] for each in made])
+    print_table(["institution", "lines", "corrections", "total", "file"], [
+        [str(each["institution"]), f"{each['lines']:,}",
+         number(each["corrections_minor"], currency), number(each["total_minor"], currency),
+         each["file"]]
+        for each in made
+    ])  # fmt: skip
 
 
-async def _settled(platform: Platform, day: date, folder: Path) -> list[dict[str, Any]]:
-    """Settle a day whose evening was served; the batches of the day with their files."""
+async def _settled(platform: Platform, day: date, folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """Settle a day whose evening was served; its batches with their files, and the currency."""
     from usance.platform.api.settlements import settlement_file
     from usance.platform.partners.settle_day import settle_day as close_batches
     from usance.platform.principals import SYSTEM
@@ -246,6 +266,6 @@ async def _settled(platform: Platform, day: date, folder: Path) -> list[dict[str
                 name, text = await settlement_file(read, each["settlement"])
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-                number = read.moment.lender.party("institution", each["institution"])
-                made.append({**each, "institution": number, "file": str(folder / name)})
-    return made
+                who = read.moment.lender.party("institution", each["institution"])
+                made.append({**each, "institution": who, "file": str(folder / name)})
+        return made, read.moment.lender.currency.name

@@ -36,6 +36,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from usance.base.errors import UsanceError, raise_all
+from usance.base.ids import LIMIT
 from usance.service.bank_files.profile import AMOUNTS, BankProfile
 from usance.service.bank_files.statement import FileLine, Statement
 from usance.service.bank_files.values import minor_units
@@ -109,7 +110,7 @@ class _LineReader:
         currency = cells.get("currency") or self.profile.currency
         value_day = cells.get("value_day")
         loan = cells.get("loan") or "0"
-        if not loan.isdecimal():
+        if not (loan.isdecimal() and int(loan) < LIMIT):
             raise self.refusal(f"{loan!r} is no loan's number", number, self.named("loan"))
         return FileLine(
             number=number,

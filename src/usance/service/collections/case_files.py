@@ -12,6 +12,7 @@ usance.service.errors.CaseError: ...loans.csv line 2: days_past_due is 'x'. Writ
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from pathlib import Path
@@ -22,7 +23,8 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.atomic_files import replace
 from usance.base.documents import read_csv
-from usance.base.errors import UsanceError, raise_all
+from usance.base.errors import UsanceError, raise_all, unknown
+from usance.base.ids import LIMIT
 from usance.service.collections.candidates import Agent
 from usance.service.collections.cases import Cases, LoanArrears
 from usance.service.collections.stages import Stage
@@ -31,6 +33,13 @@ from usance.service.errors import CaseError
 LOANS = ("loan_id", "days_past_due", "past_due_minor", "principal_minor")
 CASES = Cases._fields
 _PPM = 1_000_000
+_RANGES = {
+    "loan_id": (1, LIMIT - 1), "user_id": (1, LIMIT - 1), "stage": (min(Stage), max(Stage)),
+    "days_past_due": (-36_500, 36_500), "slots": (0, 100_000), "skill_ppm": (0, 5 * _PPM),
+    "pay_ppm": (0, _PPM), "value_minor": (-(10**12), 10**12),
+}  # fmt: skip
+"""Whole numbers that a column may hold; of others up to 15 digits, so that sums fit 64 bits."""
+_DIGITS = (-(10**15), 10**15)
 
 
 def read_columns(path: Path | str, names: Sequence[str]) -> dict[str, I64]:
@@ -42,10 +51,9 @@ def read_columns(path: Path | str, names: Sequence[str]) -> dict[str, I64]:
     for line, row in rows:
         for name in names:
             try:
-                columns[name].append(int(row[name]))
-            except ValueError:
-                what, fix = f"{name} is '{row[name]}'", "Write a whole number"
-                wrong.append(CaseError(what, where=f"{path} line {line}", fix=fix))
+                columns[name].append(_whole(name, row[name], f"{path} line {line}"))
+            except CaseError as error:
+                wrong.append(error)
     raise_all(wrong, where=str(path))
     return {name: np.array(column, np.int64) for name, column in columns.items()}
 
@@ -73,12 +81,13 @@ def read_agents(path: Path | str) -> list[Agent]:
     _check_header(path, rows, ("name", "slots"))
     agents = []
     numbers = read_columns(path, ("slots",))
-    for (_, row), slots in zip(rows, numbers["slots"].tolist(), strict=True):
-        stages = tuple(Stage[each.upper()] for each in row.get("stages", "").split())
+    for (line, row), slots in zip(rows, numbers["slots"].tolist(), strict=True):
+        where = f"{path} line {line}"
+        skill = _whole("skill_ppm", row.get("skill_ppm") or str(_PPM), where)
         agents.append(
             Agent(
-                row["name"], slots, stages or tuple(Stage), row.get("languages") or "zh",
-                row.get("agency", ""), int(row.get("skill_ppm") or _PPM),
+                row["name"], slots, _stages(row.get("stages", ""), where) or tuple(Stage),
+                row.get("languages") or "zh", row.get("agency", ""), skill,
             )
         )  # fmt: skip
     return agents
@@ -90,6 +99,13 @@ def read_texts(path: Path | str, name: str) -> list[str] | None:
     return [row[name] for row in rows] if rows and name in rows[0] else None
 
 
+def need_texts(path: Path | str, name: str) -> list[str]:
+    """One column as it is written, which has to be there."""
+    rows = list(read_csv(path))
+    _check_header(path, rows, (name,))
+    return [row[name] for _, row in rows]
+
+
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A CSV file, whole or not at all."""
     text = StringIO()
@@ -99,9 +115,28 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object
     replace(path, text.getvalue().encode())
 
 
+def _whole(name: str, cell: str, where: str) -> int:
+    low, high = _RANGES.get(name, _DIGITS)
+    if not re.fullmatch(r"[+-]?[0-9]{1,40}", cell.strip()):
+        raise CaseError(f"{name} is '{cell[:40]}'", where=where, fix="Write a whole number")
+    if not low <= int(cell) <= high:
+        fix = f"Give {low} to {high}"
+        raise CaseError(f"{name} is {cell.strip()}", where=where, fix=fix)
+    return int(cell)
+
+
+def _stages(cell: str, where: str) -> tuple[Stage, ...]:
+    known = {each.label: each for each in Stage}
+    unknown_words = [each for each in cell.split() if each not in known]
+    if unknown_words:
+        raise unknown("stage", unknown_words[0], known, where=f"{where}, stages")
+    return tuple(known[each] for each in cell.split())
+
+
 def _check_header(
     path: Path | str, rows: Sequence[tuple[int, dict[str, str]]], names: Sequence[str]
 ) -> None:
+    """Refuse a table without one of the columns."""
     known = rows[0][1].keys() if rows else set(names)
     if missing := [name for name in names if name not in known]:
         what = f"has no column {', '.join(missing)}"

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
+    AsJson,
     PackName,
+    number,
     print_answer,
     print_line,
     print_pairs,
     print_table,
     show_help,
 )
+from usance.base.errors import unknown
+from usance.base.rates import percent_of
+
+if TYPE_CHECKING:
+    from usance.service.collections.allocation import Allocation
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the rows go, CSV.")]
 CasesFile = Annotated[Path, typer.Argument(metavar="CASES", help="Cases, as `cases` writes them.")]
 StrategyFile = Annotated[
@@ -38,12 +44,21 @@ def collect(ctx: typer.Context) -> None:
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A strategy, YAML.")],
     pack: PackName = DEFAULT_PACK,
+    as_json: AsJson = False,
 ) -> None:
     """Check a strategy: every contradiction with its line."""
     from usance.base.packs import CountryPack
     from usance.service.collections.strategy_file import read_strategy
 
     strategy = read_strategy(file, CountryPack.load(pack).parameters)
+    if as_json:
+        arms_ppm = {each.name: each.share_ppm for each in strategy.arms}
+        print_answer({
+            "strategy": strategy.name, "valid_from": strategy.valid_from,
+            "segments": [each.name for each in strategy.segments], "arms_ppm": arms_ppm,
+            "approved_by": list(strategy.approved_by),
+        })  # fmt: skip
+        return
     arms = ", ".join(f"{each.name} {each.share_ppm / 10_000:g}%" for each in strategy.arms)
     print_pairs([
         ("strategy", strategy.name), ("valid from", str(strategy.valid_from)),
@@ -89,41 +104,52 @@ def cases(
     before: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Cases of the evening before.")
     ] = None,
+    pack: PackName = DEFAULT_PACK,
     as_json: AsJson = False,
 ) -> None:
     """Open, move and close cases from what every loan owes at the end of a day."""
     from usance.base.dates import parse_date, to_day
+    from usance.base.packs import CountryPack
     from usance.service.collections.case_files import read_cases, read_loans, write_cases
     from usance.service.collections.cases import Cases, end_of_day
     from usance.service.collections.stages import Stages
 
-    evening = parse_date(day, where="--day")
+    evening, country = parse_date(day, where="--day"), CountryPack.load(pack)
     known = read_cases(before) if before else Cases.none()
-    run = end_of_day(read_loans(loans), known, to_day(evening), Stages.at(evening))
+    stages = Stages.at(evening, country.parameters)
+    run = end_of_day(read_loans(loans), known, to_day(evening), stages)
     write_cases(run.cases, out)
     counts = {
         "cases": run.cases.size, "opened": len(run.opened), "moved": len(run.moved),
         "closed": len(run.closed), "reminders": run.reminders.size,
-        "past_due_minor": int(run.cases.past_due_minor.sum()),
     }  # fmt: skip
+    past_due = int(run.cases.past_due_minor.sum())
     if as_json:
-        print_answer(counts)
-    else:
-        print_pairs([(name, f"{value:,}") for name, value in counts.items()])
+        print_answer({**counts, "past_due_minor": past_due, "currency": country.currency})
+        return
+    pairs = [(name, f"{value:,}") for name, value in counts.items()]
+    print_pairs([*pairs, ("past due", f"{number(past_due, country.currency)} {country.currency}")])
 
 
 @app.command()
-def actions(file: CasesFile, out: Out, strategy: StrategyFile = None) -> None:
+def actions(
+    file: CasesFile, out: Out, strategy: StrategyFile = None, as_json: AsJson = False
+) -> None:
     """Give every case its segment, arm and action by a strategy."""
     import numpy as np
 
-    from usance.service.collections.case_files import read_cases, read_columns, write_rows
+    from usance.service.collections.case_files import (
+        read_cases,
+        read_columns,
+        read_texts,
+        write_rows,
+    )
     from usance.service.collections.stages import Stage
     from usance.service.collections.strategy_file import read_strategy, shipped_strategy
 
     rules = read_strategy(strategy) if strategy else shipped_strategy()
     known = read_cases(file)
-    has_score = "pay_ppm" in file.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    has_score = read_texts(file, "pay_ppm") is not None
     pay = read_columns(file, ("pay_ppm",))["pay_ppm"] if has_score else np.zeros(known.size, int)
     segments = rules.segment_column(known.past_due_minor, pay)
     arms = rules.arm_column(known.user_id)
@@ -137,6 +163,9 @@ def actions(file: CasesFile, out: Out, strategy: StrategyFile = None) -> None:
     header = ("user_id", "segment", "arm", "channel", "desk", "script", "tone", "every_days",
               "per_day", "cost_minor")  # fmt: skip
     write_rows(out, header, rows)
+    if as_json:
+        print_answer({"file": str(out), "cases": len(rows), "strategy": rules.name})
+        return
     print_line(f"{len(rows):,} cases have an action by {rules.name}.")
 
 
@@ -149,18 +178,23 @@ def allocate(
         Path | None, typer.Option(metavar="FILE", help="name, max_cases, fair_cases, CSV.")
     ] = None,
     continuity: Annotated[
-        int, typer.Option(min=0, metavar="MINOR", help="Worth of the same agent again.")
+        int,
+        typer.Option(min=0, max=10**12, metavar="MINOR", help="Worth of the same agent again."),
     ] = 0,
     unfair: Annotated[
-        int, typer.Option(min=0, metavar="MINOR", help="Cost of a case below a fair share.")
+        int,
+        typer.Option(min=0, max=10**12, metavar="MINOR", help="Cost of a case below a fair share."),
     ] = 0,
+    pack: PackName = DEFAULT_PACK,
     as_json: AsJson = False,
 ) -> None:
     """Give each agent the cases that bring most together, within every limit."""
+    from usance.base.packs import CountryPack
     from usance.service.collections.allocation import AgencyTerms
     from usance.service.collections.allocation import allocate as allocated
     from usance.service.collections.candidates import Agents, CaseValues
     from usance.service.collections.case_files import (
+        need_texts,
         read_agents,
         read_columns,
         read_texts,
@@ -178,22 +212,33 @@ def allocate(
     terms = []
     if agencies:
         limits = read_columns(agencies, ("max_cases", "fair_cases"))
-        named = zip(read_texts(agencies, "name") or (), *limits.values(), strict=True)
+        named = zip(need_texts(agencies, "name"), *limits.values(), strict=True)
         terms = [AgencyTerms(name, int(most), int(fair)) for name, most, fair in named]
     done = allocated(work, staff, terms, unfair_minor=unfair)
     write_rows(out, ("user_id", "agent"), (
         (user, done.agent_of(row, staff)) for row, user in enumerate(work.user_id.tolist())
         if done.agent[row] >= 0))  # fmt: skip
-    told = {
-        "cases": len(work.user_id), "allocated": int((done.agent >= 0).sum()),
-        "value_minor": done.value_minor, "bound_minor": done.bound_minor, "gap_ppm": done.gap_ppm,
-    }  # fmt: skip
+    _print_allocation(done, len(work.user_id), CountryPack.load(pack).currency, as_json=as_json)
+
+
+def _print_allocation(done: Allocation, cases: int, currency: str, *, as_json: bool) -> None:
+    """Cases given away, what they bring, and the most that any allocation could."""
+    taken = int((done.agent >= 0).sum())
+    agencies = [(name or "in house", count) for name, count in done.by_agency.items()]
     if as_json:
-        print_answer({**told, "by_agency": done.by_agency})
+        print_answer({
+            "cases": cases, "allocated": taken, "value_minor": done.value_minor,
+            "bound_minor": done.bound_minor, "gap_ppm": done.gap_ppm, "currency": currency,
+            "by_agency": [{"agency": name, "cases": count} for name, count in agencies],
+        })  # fmt: skip
         return
-    print_pairs([(name, f"{value:,}") for name, value in told.items()])
-    print_table(["agency", "cases"], [
-        [name or "in house", f"{count:,}"] for name, count in done.by_agency.items()])  # fmt: skip
+    print_pairs([
+        ("cases", f"{cases:,}"), ("allocated", f"{taken:,}"),
+        ("expected value", f"{number(done.value_minor, currency)} {currency}"),
+        ("at most", f"{number(done.bound_minor, currency)} {currency}"),
+        ("below that by", percent_of(done.gap_ppm)),
+    ])  # fmt: skip
+    print_table(["agency", "cases"], [[name, f"{count:,}"] for name, count in agencies])
 
 
 @app.command()
@@ -204,11 +249,11 @@ def uplift(
     """Compare challengers with the champion: difference of outcomes, with its interval."""
     import numpy as np
 
-    from usance.service.collections.case_files import read_columns, read_texts
+    from usance.service.collections.case_files import need_texts, read_columns
     from usance.service.collections.experiment import uplift as compared
 
     outcome = read_columns(file, ("outcome",))["outcome"]
-    arms = np.array(read_texts(file, "arm"))
+    arms = np.array(need_texts(file, "arm"))
     champion = outcome[arms == "champion"]
     found = {
         name: compared(champion, outcome[arms == name])
@@ -234,6 +279,7 @@ def history(
         Path | None, typer.Option(metavar="FILE", help="user_id, day, channel, connected.")
     ] = None,
     channel: Annotated[str, typer.Option(help="Channel of `missed`.")] = "voice",
+    as_json: AsJson = False,
 ) -> None:
     """Write rows to train a C-score on with `usance assess train`, point in time."""
     from usance.service.collections.case_files import read_columns, write_rows
@@ -244,7 +290,13 @@ def history(
     paid = Events.of(**read_columns(payments, Events._fields))
     tried = Attempts.of(**read_columns(attempts, Attempts._fields)) if attempts else Attempts.none()
     until = max([int(each.day.max(initial=0)) for each in (evenings, paid, tried)])
-    number = [each.value for each in Channel].index(channel)
-    rows = training_rows(evenings, paid, tried, target, until, number)
+    names = [each.value for each in Channel]
+    if channel not in names:
+        raise unknown("channel", channel, names, where="--channel")
+    rows = training_rows(evenings, paid, tried, target, until, names.index(channel))
     write_rows(out, list(rows), zip(*(column.tolist() for column in rows.values()), strict=True))
+    if as_json:
+        found = {"rows": len(rows[target]), "of_target": int(rows[target].sum())}
+        print_answer({"file": str(out), "target": target, **found})
+        return
     print_line(f"{len(rows[target]):,} rows, {int(rows[target].sum()):,} of them {target}.")

@@ -20,28 +20,32 @@ Names are those of a line: loan, day, kind, correction, amount. Amounts are in m
 '<settlement><line><loan>ln_00000000G01</loan></line></settlement>\n'
 >>> parse_layout("format: csv\ncolumns: [{name: laon}]", "bank.yaml")
 Traceback (most recent call last):
-usance.base.errors.CodeError: bank.yaml: unknown column 'laon'.
+usance.base.errors.CodeError: bank.yaml line 2, columns[1].name: unknown column 'laon'.
 Did you mean 'loan'? Choices: loan, day, kind, correction, amount.
 """  # fmt: skip
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from typing import Any
 from xml.sax.saxutils import escape
 
-from usance.base.documents import parse_yaml
-from usance.base.errors import unknown
+from usance.base.errors import raise_all, unknown
+from usance.base.fields import Fields, fields_of, whole_of
+from usance.base.fields import text as read_text
 from usance.base.ids import print_id
 from usance.service.errors import LayoutError
 from usance.service.settlement.batch import SettlementLine
 
 FORMATS = ("csv", "fixed", "xml")
 NAMES = ("loan", "day", "kind", "correction", "amount")
-_KEYS = ("name", "title", "width", "pad", "side")
+SIDES = ("left", "right")
+MAX_WIDTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +73,51 @@ class SettlementLayout:
 
 
 def parse_layout(text: str, where: str) -> SettlementLayout:
-    """A layout from YAML."""
-    given: Any = parse_yaml(text)
-    if given.get("format") not in FORMATS:
-        raise unknown("format", str(given.get("format")), FORMATS, where=where)
-    columns = tuple(_column(each, given["format"], where) for each in given.get("columns", ()))
-    if not columns:
-        raise LayoutError("has no columns", where=where, fix=f"Name some of {', '.join(NAMES)}")
-    return SettlementLayout(given["format"], columns)
+    """A layout from YAML, or everything that is wrong with it."""
+    given = fields_of(text, where)
+    form = given.need("format", partial(_one_of, "format", FORMATS))
+    columns = tuple(_column(each, form) for each in given.each("columns"))
+    if given.is_mapping and not columns:
+        given.wrong("has no columns", f"Name some of {', '.join(NAMES)}", "columns")
+    given.close()
+    raise_all(given.problems, where=where)
+    return SettlementLayout(form, columns)
 
 
-def _column(given: dict[str, Any], form: str, where: str) -> LayoutColumn:
-    for key in given.keys() - set(_KEYS):
-        raise unknown("key", key, _KEYS, where=where)
-    name = str(given.get("name"))
-    if name not in NAMES:
-        raise unknown("column", name, NAMES, where=where)
-    made = LayoutColumn(name, str(given.get("title", name)), int(given.get("width", 0)),
-                        str(given.get("pad", " ")), str(given.get("side", "left")))  # fmt: skip
-    if form == "fixed" and (made.width <= 0 or len(made.pad) != 1):
-        raise LayoutError(f"column {name} has no width", where=where, fix="Give a width above zero")
+def _column(given: Fields, form: str | None) -> LayoutColumn:
+    name = given.need("name", partial(_one_of, "column", NAMES))
+    title = given.take("title", _title if form == "xml" else read_text)
+    made = LayoutColumn(
+        name, title or name, given.take("width", whole_of(1, MAX_WIDTH)) or 0,
+        given.take("pad", _character) or " ",
+        given.take("side", partial(_one_of, "side", SIDES)) or "left",
+    )  # fmt: skip
+    if form == "fixed" and "width" not in given:
+        given.wrong(f"column {name} has no width", "Give a width above zero")
+    given.close()
     return made
+
+
+def _one_of(what: str, choices: tuple[str, ...], given: Any, where: str) -> str:
+    if given not in choices:
+        raise unknown(what, str(given), choices, where=where)
+    return str(given)
+
+
+def _character(given: Any, where: str) -> str:
+    if isinstance(given, bool) or len(str(given)) != 1:
+        raise LayoutError(
+            f"{given!r} is not one character", where=where, fix="Write one, in quotes"
+        )
+    return str(given)
+
+
+def _title(given: Any, where: str) -> str:
+    """The name of an element."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", str(given)):
+        fix = "Use letters, digits, dots and dashes, a letter first"
+        raise LayoutError(f"{given!r} is no name of an element", where=where, fix=fix)
+    return str(given)
 
 
 def write_file(lines: Iterable[SettlementLine], layout: SettlementLayout) -> str:

@@ -15,9 +15,11 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from usance.base.arrays import I32
+from usance.base.atomic_files import replace
 from usance.base.errors import unknown
 from usance.service.errors import LineError, SettlementRefused
 from usance.service.settlement.batch import SettlementBatch, next_batches
+from usance.service.settlement.layout import SettlementLayout, write_file
 from usance.service.settlement.payable import LineKind, Payable, Receipts, Shares, payable
 
 _RECEIPTS = pa.schema([
@@ -39,11 +41,20 @@ class SettlementFolder:
         """Batches that were closed, in the order of their days."""
         return [_read_batch(each) for each in sorted(self.path.glob("*.parquet"))]
 
-    def settle(self, receipts: Path, shares: Path, day: date) -> list[SettlementBatch]:
-        """Close the batches of a day and keep them."""
+    def settle(
+        self, receipts: Path, shares: Path, day: date, layout: SettlementLayout | None = None
+    ) -> list[SettlementBatch]:
+        """Close the batches of a day and keep them, after their files in a layout."""
         owed = payable(read_receipts(receipts), read_shares(shares))
         made = next_batches(owed, self.closed(), day)
+        files: dict[str, str] = {}
+        for each in made if layout else ():
+            assert layout is not None, "the loop is empty without a layout"
+            name = f"{each.day}-{each.institution:05d}.{layout.suffix}"
+            files[name] = write_file(each.lines(), layout)
         self.path.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            replace(self.path / name, content.encode())
         for each in made:
             _write_batch(self.path / f"{each.day}-{each.institution:05d}.parquet", each)
         return made
