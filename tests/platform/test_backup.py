@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from tests.platform.databases import with_owner
+from usance.platform import restore
 from usance.platform.errors import BackupError, LakeError
 from usance.platform.installation import install
 from usance.platform.lake.export import export
@@ -111,7 +112,10 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
 
     assert with_owner(lender, "usance", known) == [8]
     latest = Embedded(tmp_path / "latest")
+    in_a_process(lambda: _restore_and_die(backup, latest))
+    assert not latest.data.exists()  # whole it is, but not paused: no lender
     restore_home(backup, latest)
+    assert sorted(path.name for path in latest.home.iterdir()) == ["postgres", "restoring.lock"]
     earlier = Embedded(tmp_path / "earlier")
     restore_home(backup, earlier, first + timedelta(seconds=0.5))
     for server, least, most in ((latest, last - RECOVERY_POINT, last), (earlier, first, first)):
@@ -122,6 +126,56 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
             assert asyncio.run(_paused_then_released(server)) == (True, False)
             with pytest.raises(LakeError, match="epoch"):
                 asyncio.run(_export(server, tmp_path / "book"))
+
+
+def in_a_process(work: Callable[[], object]) -> None:
+    """Some work in a process of its own, which is killed within it."""
+    process = os.fork()
+    if not process:
+        try:
+            work()
+        finally:  # it does not go on with the tests
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    assert os.WIFSIGNALED(status)
+
+
+def _restore_and_die(backup: Path, server: Embedded) -> None:
+    async def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(restore, "_begin_epoch", killed)
+        restore_home(backup, server)
+
+
+def _receive_and_die(server: Embedded, folder: Path) -> None:
+    with LogReceiver(server, folder):
+        while not list((folder / "wal").glob("*.partial")):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_receiver_ends_with_whoever_started_it_and_there_is_one(
+    lender: Embedded, tmp_path: Path
+) -> None:
+    in_a_process(lambda: _receive_and_die(lender, tmp_path / "backup"))
+    with LogReceiver(lender, tmp_path / "backup"):
+        with_owner(lender, "postgres", _until_received)
+        with (
+            pytest.raises(BackupError, match="receives the log already"),
+            LogReceiver(lender, tmp_path / "other"),
+        ):
+            raise AssertionError("not reached")
+        with LogReceiver(lender, tmp_path / "other", follow=False):
+            assert list((tmp_path / "other" / "wal").iterdir()) == []
+
+
+async def _until_received(connection: asyncpg.Connection) -> None:
+    sql = "select bool_or(active) from pg_replication_slots"
+    async with asyncio.timeout(60):
+        while not await connection.fetchval(sql):
+            await asyncio.sleep(0.01)
 
 
 async def _export(server: Embedded, folder: Path) -> None:

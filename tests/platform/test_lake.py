@@ -218,6 +218,8 @@ def test_a_damaged_file_is_named_and_nothing_is_published(
         assert [file.name in each.what for each in found] == [True]
         manifest = (tmp_path / "manifest.json").read_bytes()
         with pytest.raises(UsanceError, match=file.name):
+            await export(connection, tmp_path)
+        with pytest.raises(UsanceError, match=file.name):
             compact(tmp_path, before=700)
         assert (tmp_path / "manifest.json").read_bytes() == manifest
 
@@ -323,6 +325,9 @@ def test_the_commands_export_and_compare(
     assert main(["lake", "verify", book, "--home", home]) == 0
     Path(book, Book.open(book).files("facts")[0].path).unlink()
     assert main(["lake", "verify", book, "--home", home, "--json"]) == 1
-    assert main(["lake", "compact", book, "--before", "2024-08"]) == 0
+    capsys.readouterr()
+    for command in (["compact", book, "--before", "2024-08"], ["export", book, "--home", home]):
+        assert main(["lake", *command]) == 2
+        assert "facts" in capsys.readouterr().err
     assert main(["lake", "export", book, "--home", str(tmp_path / "nowhere")]) == 2
     assert "Name its --home" in capsys.readouterr().err

@@ -10,17 +10,23 @@ again, before anybody can look.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from usance.base.atomic_files import lock, sync
 from usance.platform.errors import OrdersNotAsked
 from usance.platform.partners.dispatch import ask_orders
 from usance.platform.pause import is_paused
 from usance.platform.principals import SYSTEM
-from usance.platform.store.backup import BaseBackup, base_for, check_base, restore
+from usance.platform.store.backup import (
+    BaseBackup,
+    base_for,
+    check_base,
+    check_empty,
+    restore,
+)
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
@@ -29,8 +35,9 @@ if TYPE_CHECKING:
 
     from usance.platform.live import Platform
 
-WHOLE_LOG = "whole-log"
-"""The folder in which the log is replayed to its end."""
+RESTORING, WHOLE_LOG = "restoring", "whole-log"
+"""Folders of a home: the one a lender is restored in until it is paused, and the one in which the
+log is replayed to its end."""
 ASK_BACK = timedelta(days=2)
 """Orders so long before the moment of a restore may have moved on at their provider."""
 MAX_NAMED = 10
@@ -38,14 +45,27 @@ MAX_NAMED = 10
 
 
 def restore_home(backup: Path, server: Embedded, target: datetime | None = None) -> BaseBackup:
-    """Restore a lender into the empty home of a server, paused and in a new epoch."""
-    erased = Erased()
-    if target is not None:
-        check_base(base_for(backup, target).folder)
-        erased = _erased(backup, server)
-    base = restore(backup, server, target)
-    with server:
-        asyncio.run(_begin_epoch(server, target, erased))
+    """Restore a lender into the empty home of a server, paused and in a new epoch.
+
+    It is the home's when all that is done: one that was cut off has left nothing that could be
+    taken for a lender.
+    """
+    check_empty(server)
+    check_base(base_for(backup, target).folder)
+    server.home.mkdir(parents=True, exist_ok=True)
+    new = Embedded(server.home / RESTORING)
+    with lock(server.home / f"{RESTORING}.lock"):
+        new.remove()
+        try:
+            erased = Erased() if target is None else _erased(backup, server.home)
+            base = restore(backup, new, target)
+            with new:
+                asyncio.run(_begin_epoch(new, target, erased))
+            check_empty(server)
+            server.take_place_of(new)
+            sync(server.home)
+        finally:
+            new.remove()
     return base
 
 
@@ -57,18 +77,19 @@ class Erased(NamedTuple):
     principals: Sequence[int] = ()
 
 
-def _erased(backup: Path, server: Embedded) -> Erased:
+def _erased(backup: Path, home: Path) -> Erased:
     """Everybody whom the log erased up to its end, also after the moment that is restored to.
 
     The log is replayed to its end in a folder of its own, which is deleted then.
     """
-    whole = Embedded(server.home / WHOLE_LOG)
+    whole = Embedded(home / WHOLE_LOG)
+    whole.remove()
     try:
         restore(backup, whole)
         with whole:
             return asyncio.run(_read_erased(whole))
     finally:
-        shutil.rmtree(whole.home, ignore_errors=True)
+        whole.remove()
 
 
 async def _read_erased(server: Embedded) -> Erased:

@@ -21,6 +21,7 @@ from usance.base.book_step import Step
 from usance.base.codes import Currency
 from usance.base.columns import sort
 from usance.base.digest import digest
+from usance.base.errors import raise_all
 from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.lake.tables import APPENDED, CONFIGURATION, USERS, LakeTable, partitions
 from usance.platform.store.bulk import read_rows
@@ -54,7 +55,7 @@ class Exported:
 async def export(connection: asyncpg.Connection, folder: Path) -> Exported:
     """Append what is new below the watermark; the connection sees every row and has no transaction.
 
-    The book is made if the folder is empty.
+    The book is made if the folder is empty. One that is damaged is refused, file by file.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         lender = await connection.fetchrow("select currency, time_zone from usance.installation")
@@ -68,7 +69,13 @@ async def export(connection: asyncpg.Connection, folder: Path) -> Exported:
             Book.create(folder, currency=name, time_zone=zone)
         book = Book.open(folder)
         with book.held():
+            check_whole(book)
             return await _append(connection, book, zone)
+
+
+def check_whole(book: Book) -> None:
+    """Refuse a book that lacks files or has damaged ones: nothing is added to it."""
+    raise_all(book.damaged(), where=str(book.path))
 
 
 async def _append(connection: asyncpg.Connection, book: Book, zone: str) -> Exported:
@@ -129,6 +136,7 @@ def compact(folder: Path, before: int) -> int:
     book = Book.open(folder)
     gone: list[Path] = []
     with book.held(), book.writing() as step:
+        check_whole(book)
         for each in (USERS, *APPENDED):
             files = Counter((file.month, file.shard) for file in book.files(each.name))
             for (month, shard), many in files.items():

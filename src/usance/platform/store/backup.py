@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,12 +25,14 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from usance.platform.errors import BackupError
-from usance.platform.store.server import OWNER, PORT, Embedded, binary
+from usance.platform.store.server import OWNER, PORT, Embedded, binary, ending_with_caller
 
 BASE, WAL = "base", "wal"
 STAMP = "%Y%m%dT%H%M%SZ"
 SLOT = "usance_backup"
 MANIFEST = "backup_manifest"
+_SENDER = "select active_pid from pg_replication_slots where slot_name = 'usance_backup' and active"
+_NOTICE_SECONDS, _POLL_SECONDS = 5.0, 0.1
 EPOCH_TRANSACTIONS, PAGE_TRANSACTIONS = 1 << 26, 1 << 20
 """Numbers of transactions that a restore leaves out, so that none is given twice, and how many one
 file of PostgreSQL's commit log holds: the next number has to begin one."""
@@ -124,23 +127,45 @@ def _gaps(folder: Path) -> list[tuple[str, str]]:
 
 
 class LogReceiver:
-    """The log of a server, received into a backup folder while it is written."""
+    """The log of a server, received into a backup folder while it is written.
 
-    def __init__(self, server: Embedded, folder: Path) -> None:
-        self.server, self.folder = server, folder / WAL
+    There is one receiver of a server: without `follow` it is left to another that is at it.
+    """
+
+    def __init__(self, server: Embedded, folder: Path, *, follow: bool = True) -> None:
+        self.server, self.folder, self._follow = server, folder / WAL, follow
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> LogReceiver:
         self.folder.mkdir(parents=True, exist_ok=True)
         slot = ["pg_receivewal", "-D", str(self.folder), f"--slot={SLOT}", *_to(self.server)]
         _run([*slot, "--create-slot", "--if-not-exists"], self.folder, self.server)
+        other = self._other()
+        if other and self._follow:
+            raise BackupError(f"process {other} receives the log already", where=str(self.folder),
+                              fix="End it first, or leave --follow out: one is enough")  # fmt: skip
+        if other:
+            return self
         command = [str(binary(slot[0])), *slot[1:], "--synchronous", "--status-interval=1"]
         self._said = TemporaryFile()
         self._process = subprocess.Popen(  # noqa: S603 -- programs and arguments of our own
-            command, env=_environment(self.server), stdin=subprocess.DEVNULL,
+            ending_with_caller(command), env=_environment(self.server), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=self._said,
         )  # fmt: skip
         return self
+
+    def _other(self) -> str:
+        """The process of the server that sends the log to somebody else; empty if none does.
+
+        One whose receiver was killed has a moment to see it.
+        """
+        until = time.monotonic() + _NOTICE_SECONDS
+        while True:
+            found = _run(["psql", "-XAtq", *_to(self.server, "-d", "postgres"), "-c", _SENDER],
+                         self.folder, self.server).strip()  # fmt: skip
+            if not found or not self._follow or time.monotonic() > until:
+                return found
+            time.sleep(_POLL_SECONDS)
 
     def wait(self) -> None:
         """Wait until the receiver ends; raises unless it was stopped."""
@@ -169,12 +194,7 @@ def restore(folder: Path, server: Embedded, target: datetime | None = None) -> B
     """
     base = base_for(folder, target)
     check_base(base.folder)
-    if server.data.exists():
-        raise BackupError(
-            "has a database",
-            where=str(server.home),
-            fix="Restore into an empty --home; it is moved into place by you",
-        )
+    check_empty(server)
     new = server.adopt(base.folder)
     hba = new / "pg_hba.conf"
     kept = hba.read_text()
@@ -211,6 +231,13 @@ def restore(folder: Path, server: Embedded, target: datetime | None = None) -> B
     _run(server.as_account([str(binary("pg_resetwal")), f"--next-transaction-id={_next(server)}",
                             str(server.data)]), server.data)  # fmt: skip
     return base
+
+
+def check_empty(server: Embedded) -> None:
+    """Refuse a home that has a database."""
+    if server.data.exists():
+        raise BackupError("has a database", where=str(server.home),
+                          fix="Restore into an empty --home; you move it into place")  # fmt: skip
 
 
 def _next(server: Embedded) -> int:

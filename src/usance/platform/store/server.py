@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -187,6 +187,18 @@ class Embedded:
         new.chmod(0o700)
         new.rename(self.data)
 
+    def take_place_of(self, other: Embedded) -> None:
+        """Take the whole folder of a server that is stopped, where this one has no database."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        other.folder.rename(self.folder)
+
+    def remove(self) -> None:
+        """Delete the home, after a server whose owner was killed has ended in it."""
+        until = time.monotonic() + MAX_STOP_SECONDS
+        while self._is_orphan() and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+        shutil.rmtree(self.home, ignore_errors=True)
+
     def as_account(self, command: list[str]) -> list[str]:
         """A command of the server's own programs that do not run as root."""
         return self._as_account(command, parent="-")
@@ -277,6 +289,11 @@ class Embedded:
         name = account()
         if name:
             shutil.chown(path, user=name)
+
+
+def ending_with_caller(command: Sequence[str]) -> list[str]:
+    """A command that is asked to end when the process that starts it is gone, however it went."""
+    return [sys.executable, "-I", str(Path(launch.__file__)), str(os.getpid()), "-", *command]
 
 
 def role_password(secret: str, role: str) -> str:

@@ -76,7 +76,7 @@ def take_backup(
 
     session: Session = ctx.obj
     server = _embedded(home)
-    with server, LogReceiver(server, folder) as receiver:
+    with server, LogReceiver(server, folder, follow=follow) as receiver:
         base = take_base(server, folder, session.now())
         if as_json:
             print_answer({"base": base.folder.name})
