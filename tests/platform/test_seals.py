@@ -117,6 +117,65 @@ def test_random_tamperings_are_all_found(server: Embedded, live: str) -> None:
         assert tampered(server, live, undo) == []
 
 
+MANY_SEALS, EACH, TAMPERINGS, TOGETHER = 1_000, 1_000, 1_000, 50
+"""A million entries; so many of them are changed, lost or added, each in another seal."""
+FILL = f"""
+do $$ begin
+    for n in 0..{MANY_SEALS - 1} loop
+        insert into usance.facts (loan_id, effective_on, kind, ref, amount_minor, arg, booked_at)
+        select 16385 + n, date '2024-07-01', 4, n * {EACH} + g, 100 + g, 0, '2024-07-01T01:00:00Z'
+        from generate_series(0, {EACH - 1}) g;
+        commit;
+        perform usance.seal('facts', '2024-07-01T01:00:00Z');
+        commit;
+    end loop;
+end $$
+"""
+BY_REF = "where loan_id = 16385 + {ref} / 1000 and kind = 4 and ref = {ref}"
+ONE_MORE = ("insert into usance.facts select loan_id, effective_on, 5, ref, amount_minor, arg, "
+            f"booked_at, xid from usance.facts {BY_REF}")  # fmt: skip
+NO_MORE = "delete from usance.facts where loan_id = 16385 + {ref} / 1000 and kind = 5"
+LOSE = (f"create temp table lost_{{ref}} as select * from usance.facts {BY_REF}; "
+        f"delete from usance.facts {BY_REF}")  # fmt: skip
+FIND = "insert into usance.facts select * from lost_{ref}"
+
+
+def tamperings(chance: random.Random) -> list[tuple[int, str, str]]:
+    """A seal, a change of one of its rows, and how it is undone; each in another seal."""
+    found = []
+    for no in chance.sample(range(MANY_SEALS), TOGETHER):
+        ref, column = no * EACH + chance.randrange(EACH), chance.choice(["amount_minor", "arg"])
+        change = f"update usance.facts set {column} = {column} {{}} 1 {BY_REF}"
+        do, undo = chance.choice([
+            (change.format("+", ref=ref), change.format("-", ref=ref)), (ONE_MORE, NO_MORE),
+            (LOSE, FIND),
+        ])  # fmt: skip
+        found.append((no + 1, do.format(ref=ref), undo.format(ref=ref)))
+    return sorted(found)
+
+
+@pytest.mark.nightly
+def test_a_thousand_tamperings_of_a_million_entries_are_all_found(
+    server: Embedded, database: str
+) -> None:
+    name = prepare(server, database)
+    chance = random.Random(11)
+
+    async def work(connection: asyncpg.Connection) -> None:
+        await connection.execute(FILL)
+        await connection.execute("set session_replication_role = replica")
+        for _ in range(TAMPERINGS // TOGETHER):
+            made = tamperings(chance)
+            await connection.execute("; ".join(do for _, do, _ in made))
+            broken = await connection.fetch("select no, problem from usance.broken_seals('facts')")
+            assert [row["no"] for row in broken] == [no for no, _, _ in made]
+            assert {row["problem"] for row in broken} == {"its rows have changed"}
+            await connection.execute("; ".join(undo for *_, undo in made))
+        assert await connection.fetch("select no from usance.broken_seals('facts')") == []
+
+    with_owner(server, name, work)
+
+
 def test_what_runs_while_a_seal_is_made_is_in_the_next(server: Embedded, live: str) -> None:
     async def interleaved(database: Database) -> list[dict[str, int]]:
         late = await asyncpg.connect(**server.connection(database=live))
