@@ -22,6 +22,7 @@ from usance.assess.flow.from_model import flow_of_model
 from usance.assess.monitoring.approval import approve
 from usance.assess.scoring.model import Model
 from usance.base.codes import DecisionKind
+from usance.base.column_files import ColumnNames
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parameters import Parameters
 from usance.cli import main
@@ -50,8 +51,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def decided(file: Path, flow: Flow, **names: str) -> Any:
-    table = read_table(file)
-    columns = flow_columns(table, flow, DecisionKind.APPLICATION, names, Parameters.load(), DAY)
+    table = read_table(file, ColumnNames(names))
+    columns = flow_columns(table, flow, DecisionKind.APPLICATION, Parameters.load(), DAY)
     return table, decide_columns(flow, DecisionKind.APPLICATION, columns)
 
 

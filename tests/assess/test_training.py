@@ -19,8 +19,16 @@ from usance.assess.columns import learn_column
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.training.fit import choose_candidate, folds, latest
 from usance.assess.training.logistic import fit
-from usance.assess.training.recipe import Recipe, check_ids, chosen_rows, outcomes, read_trends
+from usance.assess.training.recipe import (
+    Recipe,
+    check_ids,
+    chosen_rows,
+    outcomes,
+    read_trends,
+    rows_where,
+)
 from usance.assess.training.train import choose_inputs, fit_table, train
+from usance.base.column_files import ColumnNames
 from usance.base.errors import Problems, UsanceError
 from usance.cli import main
 
@@ -141,9 +149,9 @@ def test_infinite_numbers_are_named_column_by_column() -> None:
     [
         ([1] * 100, "every row is bad"),
         ([0] * 100, "every row is good"),
-        ([0, 2] * 50, "row 2 is '2'"),
-        ([0, None] * 50, "row 2 is empty, and 49 more"),
-        (["0", "maybe"] * 50, "row 2 is 'maybe'"),
+        ([0, 2] * 50, "columns row 2, column 'y': is '2'"),
+        ([0, None] * 50, "is empty, and 49 more"),
+        (["0", "maybe"] * 50, "is 'maybe'"),
         ([0] * 95 + [1] * 5, "5 bads and 95 goods"),
     ],
 )
@@ -151,6 +159,33 @@ def test_a_target_that_cannot_be_learned_is_refused(cells: list[Any], told: str)
     with pytest.raises(UsanceError, match=re.escape(told)) as caught:
         outcomes(table_of({"y": cells}), "y", least=30)
     assert "column 'y'" in caught.value.where
+
+
+def test_a_file_in_its_own_words_by_a_mapping(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("Nr;Tag;Wert;Ausfall\nA;15.01.2024;1.200,5;ja\nB;29.02.2024;7;nein\n")
+    words = {"bad": {"ja": "1", "nein": "0"}}
+    ours = {"id": "Nr", "bad": "Ausfall"}
+    names = ColumnNames(ours, "1.234,56", "%d.%m.%Y", values=words)
+    table = read_table(file, names)
+    assert {name: column.to_pylist() for name, column in table.columns.items()} == {
+        "id": ["A", "B"], "Tag": ["2024-01-15", "2024-02-29"], "Wert": ["1200.5", "7"],
+        "bad": ["1", "0"],
+    }  # fmt: skip
+    assert outcomes(table, "bad").tolist() == [1, 0]
+    with pytest.raises(UsanceError, match=r"own\.csv line 3, column 'Ausfall': is 'nein', no"):
+        outcomes(rows_where(read_table(file), "Nr=B"), "Ausfall")
+    with pytest.raises(UsanceError, match=r"has no column 'No' for id\. It has Nr, Tag"):
+        read_table(file, ColumnNames({"id": "No"})).column("id")
+
+
+def test_numbers_with_a_comma_are_no_words() -> None:
+    made = {"a": [f"{row},5" for row in range(200)], "b": [row % 7 for row in range(200)]}
+    found = choose_inputs(
+        table_of(made), np.array([0.0, 1.0] * 100), left_out=(), kept=(), trends={}
+    )
+    assert [each.name for each in found.columns] == ["b"]
+    assert "its numbers are written with a comma; say so in a mapping" in found.warnings[0]
 
 
 def test_outcomes_may_be_words() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from usance.assess.errors import DataError
 from usance.base.arrays import F64, I64
+from usance.base.column_files import ColumnNames, plainly_written
+from usance.base.csv_lines import row_place, separator_of
 
 EMPTY_WORDS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """Words that files write for an empty cell."""
@@ -40,6 +42,10 @@ class Table:
     file: str
     columns: Mapping[str, Any]
     rows: int
+    numbers: I64 | None = None
+    """The place of each row in the file, from 0; None if all of them are there."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """The file's own names of columns, by ours."""
 
     def column(self, name: str) -> Any:
         """One column; an error names the nearest if there is none."""
@@ -53,20 +59,32 @@ class Table:
 
         chosen = pa.array(mask)
         columns = {name: column.filter(chosen) for name, column in self.columns.items()}
-        return Table(self.file, columns, int(mask.sum()))
+        numbers = np.arange(self.rows) if self.numbers is None else self.numbers
+        return Table(self.file, columns, int(mask.sum()), numbers[mask], self.own)
+
+    def place(self, row: int) -> str:
+        """File and line of a row, for a message."""
+        return row_place(self.file, int(row if self.numbers is None else self.numbers[row]) + 1)
 
 
 def no_column(table: Table, name: str) -> DataError:
     """The error for a column that is not there."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(table.columns), n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(list(table.columns)[:12])}"
-    return DataError(f"has no column '{name}'", where=table.file, fix=hint)
+    written = [table.own.get(each, each) for each in table.columns]
+    near = get_close_matches(table.own.get(name, name), written, n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(written[:12])}"
+    what = f"has no column '{table.own.get(name, name)}'"
+    return DataError(
+        what + (f" for {name}" if name in table.own else ""), where=table.file, fix=hint
+    )
 
 
-def read_table(path: Path | str) -> Table:
-    """The rows of a file, by its ending: `.parquet`, else CSV, gzipped or not."""
+def read_table(path: Path | str, names: ColumnNames | None = None) -> Table:
+    """The rows of a file, by its ending: `.parquet`, else CSV, gzipped or not.
+
+    With `names` it has our names of columns and our words, and amounts and days are plain.
+    """
     import pyarrow as pa
 
     file = Path(path)
@@ -80,15 +98,22 @@ def read_table(path: Path | str) -> Table:
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
         fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
         raise DataError(f"cannot be read: {error}", where=str(path), fix=fix) from error
-    names = read.column_names
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        what = f"has more than one column '{twice[0]}'"
-        raise DataError(what, where=str(path), fix="Give every column its own name")
+    _check_names(read.column_names, str(path))
     if not read.num_rows:
         raise DataError("has no rows", where=str(path), fix="Give at least one row")
     _check_types(read.schema, str(path))
-    return Table(str(path), {name: read[name].combine_chunks() for name in names}, read.num_rows)
+    if names is not None:
+        read = plainly_written(names.in_our_words(read), names)
+        _check_names(read.column_names, str(path))
+    columns = {name: read[name].combine_chunks() for name in read.column_names}
+    return Table(str(path), columns, read.num_rows, own=names.columns if names else {})
+
+
+def _check_names(names: list[str], file: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        what = f"has more than one column '{twice[0]}'"
+        raise DataError(what, where=file, fix="Give every column its own name")
 
 
 def _check_types(schema: Any, file: str) -> None:
@@ -140,13 +165,14 @@ def _csv(file: Path) -> Any:
     from pyarrow import csv
 
     # Types are ours to decide, so every cell is read as text.
-    with csv.open_csv(file) as reader:
+    parse = csv.ParseOptions(delimiter=separator_of(file))
+    with csv.open_csv(file, parse_options=parse) as reader:
         names = reader.schema.names
     types = dict.fromkeys(names, pa.string())
     convert = csv.ConvertOptions(
         column_types=types, null_values=EMPTY_WORDS, strings_can_be_null=True
     )
-    return csv.read_csv(file, convert_options=convert)
+    return csv.read_csv(file, parse_options=parse, convert_options=convert)
 
 
 def numbers_and_texts(array: Any) -> tuple[F64, Any]:
@@ -192,8 +218,6 @@ def months_of(name: str, array: Any, *, file: str = "") -> I64:
     """
     import pyarrow as pa
 
-    from usance.base.csv_lines import row_place
-
     coded = array.cast(pa.string()).dictionary_encode()
     found = [_month(text) for text in coded.dictionary.to_pylist()]
     months = np.array([-1 if month is None else month for month in (*found, None)], np.int64)
@@ -203,7 +227,8 @@ def months_of(name: str, array: Any, *, file: str = "") -> I64:
         row = int(wrong[0])
         where = f"{row_place(file, row + 1) if file else f'row {row + 1}'}, column '{name}'"
         what = f"'{array[row].as_py()}' is no date, in {len(wrong)} rows"
-        raise DataError(what, where=where, fix="Write dates as 2024-06-30 or months as 2024-06")
+        fix = "Write dates as 2024-06-30 or months as 2024-06, or say in a mapping how (--map)"
+        raise DataError(what, where=where, fix=fix)
     return out
 
 

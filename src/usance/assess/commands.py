@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from usance.assess.applicant_file import Table
     from usance.assess.scoring.model import Model
     from usance.base.arrays import F64
+    from usance.base.column_files import ColumnNames
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -32,6 +33,10 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The outcome: 1 is bad, 0 is good.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the model goes.")]
 Split = Annotated[str, typer.Option(metavar="COL=VALUE", help="Use these rows only.")]
+Mapping = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="FILE", help="Its own columns and ways to write, YAML."),
+]
 Threads = Annotated[
     int, typer.Option(min=0, max=1_024, metavar="N", help="Threads; 0 takes every core.")
 ]
@@ -60,6 +65,7 @@ def train(
     pdo: Annotated[int, typer.Option(min=1, max=200, help="Points that double the odds.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 1,
     threads: Threads = 0,
+    mapping: Mapping = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a scorecard and trees, blend them, and write a model with its card."""
@@ -71,13 +77,15 @@ def train(
         target, identity, time, _names(exclude), _names(keep), _names(groups),
         read_trends(monotone), split, pdo, seed,
     )  # fmt: skip
-    _tell(trained(data, recipe, out, threads=threads, card=model_card), out, as_json)
+    made = trained(data, recipe, out, threads=threads, card=model_card, names=_own_names(mapping))
+    _tell(made, out, as_json)
 
 
 @app.command()
 def retrain(
-    folder: Folder, data: Data, out: Out, threads: Threads = 0, as_json: AsJson = False
-) -> None:
+    folder: Folder, data: Data, out: Out, threads: Threads = 0, mapping: Mapping = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Train again on new data, with the arguments of an earlier model."""
     from usance.assess.scoring.model import load_model
     from usance.assess.training.recipe import Recipe
@@ -85,7 +93,8 @@ def retrain(
     from usance.pages.reports.model_card import model_card
 
     recipe = Recipe.from_dict(load_model(folder).info["recipe"])
-    _tell(trained(data, recipe, out, threads=threads, card=model_card), out, as_json)
+    made = trained(data, recipe, out, threads=threads, card=model_card, names=_own_names(mapping))
+    _tell(made, out, as_json)
 
 
 def _tell(model: object, out: Path, as_json: bool) -> None:
@@ -114,15 +123,16 @@ def _tell(model: object, out: Path, as_json: bool) -> None:
 
 @app.command()
 def evaluate(
-    folder: Folder, data: Data, target: Target = "", split: Split = "", as_json: AsJson = False
-) -> None:
+    folder: Folder, data: Data, target: Target = "", split: Split = "", mapping: Mapping = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Measure a model on rows with outcomes."""
     from usance.assess.applicant_file import read_table
     from usance.assess.model_quality import measures
     from usance.assess.scoring.model import load_model
     from usance.assess.training.recipe import outcomes, rows_where
 
-    model, table = load_model(folder), rows_where(read_table(data), split)
+    model, table = load_model(folder), rows_where(read_table(data, _own_names(mapping)), split)
     bad = outcomes(table, target or model.info["recipe"]["target"])
     inputs = model.inputs(table)
     found = measures(bad, model.score_inputs(inputs).log_odds)
@@ -143,6 +153,7 @@ def score(
         Path | None, typer.Option(metavar="FILE", help="Words for the reasons, YAML.")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Refuse an unapproved model.")] = False,
+    mapping: Mapping = None,
     as_json: AsJson = False,
 ) -> None:
     """Score applicants; prints CSV."""
@@ -152,7 +163,8 @@ def score(
     from usance.assess.scoring.reasons import read_texts
     from usance.assess.scoring.reasons import reasons as explained
 
-    model, table = (live_model if live else load_model)(folder), read_table(data)
+    model = (live_model if live else load_model)(folder)
+    table = read_table(data, _own_names(mapping))
     inputs = model.inputs(table)
     if not as_json:
         _tell_unseen(model, table, inputs)
@@ -189,6 +201,7 @@ def monitor(
     data: Data,
     time: Annotated[str, typer.Option(metavar="COL", help="The date of application.")],
     target: Target = "",
+    mapping: Mapping = None,
     as_json: AsJson = False,
 ) -> None:
     """Watch a model month by month; ends with 1 if there is an alarm."""
@@ -196,7 +209,8 @@ def monitor(
     from usance.assess.monitoring.monitor import monitor as watched
     from usance.assess.scoring.model import load_model
 
-    months = watched(load_model(folder), read_table(data), time=time, target=target)
+    table = read_table(data, _own_names(mapping))
+    months = watched(load_model(folder), table, time=time, target=target)
     if as_json:
         print_answer(
             [month.as_dict() for month in months],
@@ -238,6 +252,13 @@ def approve(
         print_answer({"model": str(folder), **entry})
         return
     print_line(f"{folder} is approved by {entry['by']} on {entry['on']}.")
+
+
+def _own_names(mapping: Path | None) -> ColumnNames | None:
+    """The mapping of a file, if it has one."""
+    from usance.base.column_files import ColumnNames
+
+    return ColumnNames.read(mapping) if mapping else None
 
 
 def _names(text: str) -> tuple[str, ...]:

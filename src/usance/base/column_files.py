@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from usance.base.arrays import I64
 from usance.base.codes import Currency
-from usance.base.csv_lines import row_lines, row_word
+from usance.base.csv_lines import row_lines, row_word, separator_of
 from usance.base.dates import to_day
 from usance.base.errors import DocumentError, InputError, UsanceError, raise_all, unknown
 from usance.base.fields import file_fields, text
@@ -256,6 +256,40 @@ def under_our_names(
     return made
 
 
+def plainly_written(table: Any, names: ColumnNames) -> Any:
+    """A table whose amounts and days are plain, in whatever column they stand.
+
+    An amount is a cell with separators as the mapping says, a column of days has no other cell.
+
+    >>> import pyarrow as pa
+    >>> given = pa.table({"use": ["1.200,5", "n/a"], "day": ["15.01.2024", None]})
+    >>> plainly_written(given, ColumnNames({}, "1.234,56", "%d.%m.%Y")).to_pylist()
+    [{'use': '1200.5', 'day': '2024-01-15'}, {'use': 'n/a', 'day': None}]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    thousands, decimal = AMOUNTS[names.amounts]
+    between = f"([0-9]{{1,3}}({re.escape(thousands)}[0-9]{{3}})+|[0-9]+)" if thousands else "[0-9]+"
+    form = f"^[+-]?{between}({re.escape(decimal)}[0-9]*)?$"
+    for place, column in enumerate(table.itercolumns()):
+        if not pa.types.is_string(column.type):
+            continue
+        cells = pc.utf8_trim_whitespace(column)
+        if names.dates != ColumnNames.dates:
+            day = pc.strptime(cells, names.dates, "s", error_is_null=True)
+            if day.null_count == cells.null_count < len(cells):
+                iso = pc.strftime(day, "%Y-%m-%d")
+                table = table.set_column(place, table.column_names[place], iso)
+                continue
+        if names.amounts != ColumnNames.amounts:
+            plain = pc.replace_substring(cells, thousands, "") if thousands else cells
+            plain = pc.replace_substring(plain, decimal, ".")
+            made = pc.if_else(pc.match_substring_regex(cells, form), plain, cells)
+            table = table.set_column(place, table.column_names[place], made)
+    return table
+
+
 def _parts_per_million(column: Any) -> Any:
     """Rates written as 18% in parts per million; other cells stay as they are."""
     import pyarrow as pa
@@ -286,10 +320,11 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix == ".parquet":
             return pq.read_table(path)
-        with pa_csv.open_csv(path) as reader:
+        parse = pa_csv.ParseOptions(delimiter=separator_of(path))
+        with pa_csv.open_csv(path, parse_options=parse) as reader:
             names = reader.schema.names
-        types = dict.fromkeys(names, pa.string())
-        return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(column_types=types))
+        convert = pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+        return pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError, csv.Error) as error:
         fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
         raise DocumentError(f"cannot be read: {error}", where=str(path), fix=fix) from error

@@ -20,6 +20,28 @@ import numpy as np
 
 from usance.base.arrays import I64
 
+SEPARATORS = (",", ";", "\t", "|")
+_HEAD = 1 << 16  # bytes that are enough for a header
+
+
+def separator_of(path: Path) -> str:
+    r"""The separator that parts the header of a text table into most cells; else a comma.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> with NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("Antrag;Betrag\\nA-1;25860,0\\n")
+    ...     file.flush()
+    ...     separator_of(Path(file.name))
+    ';'
+    """
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        header = file.read(_HEAD).partition(b"\n")[0].decode("utf-8-sig", "replace")
+
+    def cells(separator: str) -> int:
+        return len(next(csv.reader([header.rstrip("\r")], delimiter=separator), []))
+
+    return max(SEPARATORS, key=cells)
+
 
 def row_word(path: Path | str) -> str:
     """The word for a place in a file: `line`, or `row` where there are no lines."""

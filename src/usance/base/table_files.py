@@ -1,11 +1,8 @@
-r"""Tables of many loans or applicants in files: one form of mapping in, three forms out.
+"""Tables of many loans or applicants in files: CSV, Parquet or JSON lines, by their ending.
 
-A mapping is YAML: `columns:` with our names and those of the file. Answers are CSV, Parquet or
-JSON lines, by the ending of the file they go to.
-
->>> from usance.base.fields import fields_of
->>> names_of(fields_of("columns: {principal: Betrag, rate: Zins}", "map.yaml"))
-{'principal': 'Betrag', 'rate': 'Zins'}
+>>> check_table_place(Path("answer.xls"))
+Traceback (most recent call last):
+usance.base.errors.CodeError: --out: unknown ending '.xls'. Choices: .csv, .parquet, .jsonl.
 """
 
 from __future__ import annotations
@@ -17,32 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from usance.base.atomic_files import check_file_place
-from usance.base.errors import DocumentError, raise_all, unknown
-from usance.base.fields import Fields, file_fields, text
+from usance.base.errors import unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
-
-
-def read_names(path: Path) -> dict[str, str]:
-    """A file's own names of columns, by ours; other keys of a mapping are for other commands."""
-    return names_of(file_fields(path))
-
-
-def names_of(given: Fields) -> dict[str, str]:
-    """The columns of a mapping."""
-    columns = given.inner("columns")
-    if columns is None:
-        fix = "Write 'columns:' with our names and those of the file"
-        raise_all(
-            [*given.problems, DocumentError("names no columns", where=given.where(), fix=fix)]
-        )
-        return {}
-    found = {key: columns.need(key, text) for key in columns.keys}
-    raise_all(given.problems, where=given.where())
-    return found
 
 
 def check_table_place(out: Path) -> None:

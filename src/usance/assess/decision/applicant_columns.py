@@ -1,13 +1,12 @@
 """A file of applicants as the columns a flow decides on, and its decisions as rows.
 
-Each input is the column of its name, or the one a mapping names. A name is read as its text, a
+Each input is the column of its name. A name is read as its text, a
 code by its number or its meaning, an empty cell as the flow's own value for that; what cannot be
 read is told with its line, three examples and a count for each column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -29,24 +28,22 @@ _TRUTHS = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
 
 def flow_columns(
-    table: Table, flow: Flow, kind: DecisionKind, names: Mapping[str, str],
-    parameters: Parameters, on: date,
-) -> dict[str, Any]:  # fmt: skip
-    """The inputs one kind of decision reads, as codes; `names` are a file's own for some."""
+    table: Table, flow: Flow, kind: DecisionKind, parameters: Parameters, on: date
+) -> dict[str, Any]:
+    """The inputs one kind of decision reads, as codes."""
     found: dict[str, Any] = {}
     problems: list[UsanceError] = []
     for name, declared in flow.inputs.items():
         if name not in flow.needed(kind):
             continue
-        column = names.get(name, name)
-        if column not in table.columns and declared.parameter:
+        if name not in table.columns and declared.parameter:
             value = parameters.at(declared.parameter, on).integer
             found[name] = np.full(table.rows, value, np.int64)
-        elif column not in table.columns:
-            problems.append(no_column(table, column))
+        elif name not in table.columns:
+            problems.append(no_column(table, name))
         else:
-            codes, wrong = _codes(declared, table.column(column))
-            problems += _cell_errors(table, column, declared, wrong)
+            codes, wrong = _codes(declared, table.column(name))
+            problems += _cell_errors(table, name, declared, wrong)
             found[name] = codes
     raise_all(problems, where=table.file)
     return found
@@ -112,7 +109,7 @@ def _cell_errors(table: Table, column: str, declared: Declared, wrong: Any) -> l
         ValueType.NAME: f"Give one of {', '.join(declared.names[:12])}",
         ValueType.TRUTH: "Give true or false",
         ValueType.WHOLE: "Give a whole number",
-        ValueType.REAL: "Give a number",
+        ValueType.REAL: "Give a number; a mapping (--map) says how they are written",
     }[declared.type]
     return [
         WrongInput(

@@ -91,15 +91,16 @@ def _decide_file(
     from usance.assess.decision.columns import decide_columns
     from usance.assess.flow.files import read_flow
     from usance.base.codes import DecisionKind
+    from usance.base.column_files import ColumnNames
     from usance.base.packs import CountryPack
-    from usance.base.table_files import check_table_place, print_table_rows, read_names
+    from usance.base.table_files import check_table_place, print_table_rows
 
     if out is not None:
         check_table_place(out)
     read, rules = read_flow(flow), CountryPack.load(pack)
-    table, names = read_table(file), read_names(mapping) if mapping else {}
+    table = read_table(file, ColumnNames.read(mapping) if mapping else None)
     columns = flow_columns(
-        table, read, DecisionKind.APPLICATION, names, rules.parameters, session.today(rules)
+        table, read, DecisionKind.APPLICATION, rules.parameters, session.today(rules)
     )
     decided = decide_columns(read, DecisionKind.APPLICATION, columns)
     print_table_rows(decision_table(table, decided, identity), out, as_json=as_json)

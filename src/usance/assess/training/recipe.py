@@ -106,8 +106,9 @@ def outcomes(table: Table, name: str, *, least: int = 0) -> F64:
         cell = table.column(name)[int(wrong[0])].as_py()
         said_here = "empty" if cell is None else f"'{cell}'"
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        what = f"row {wrong[0] + 1} is {said_here}{more}"
-        raise DataError(what, where=where, fix="Write 1 for bad and 0 for good in every row")
+        fix = "Write 1 for bad and 0 for good in every row, or say your words in a mapping (--map)"
+        place = f"{table.place(int(wrong[0]))}, column '{name}'"
+        raise DataError(f"is {said_here}{more}, no outcome", where=place, fix=fix)
     bads = int(bad.sum())
     if bads in (0, len(bad)):
         only = "good" if bads == 0 else "bad"

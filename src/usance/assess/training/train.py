@@ -48,6 +48,7 @@ from usance.assess.training.recipe import MIN_OF_A_CLASS, Recipe, check_ids, cho
 from usance.assess.training.scorecard_fit import bin_column, in_points
 from usance.base.arrays import F64
 from usance.base.atomic_files import replace
+from usance.base.column_files import ColumnNames
 from usance.base.compiled import available_cores
 from usance.base.errors import UsanceError, raise_all
 
@@ -126,6 +127,9 @@ def _rare_codes(column: Column, values: F64) -> list[str]:
     ]
 
 
+_COMMA = re.compile(r"[+-]?[0-9.]+,[0-9]+")
+
+
 def _unusable(column: Column, table: Table) -> str:
     array = table.column(column.name)
     distinct = len(array.drop_null().unique())
@@ -137,6 +141,8 @@ def _unusable(column: Column, table: Table) -> str:
         names = {level.lower() for level in (*column.levels, *column.rare)}
         if names <= _SPLIT:
             return "it names parts of the file, not the applicant"
+        if sum(_COMMA.fullmatch(each) is not None for each in names) > len(names) / 2:
+            return "its numbers are written with a comma; say so in a mapping (--map)"
         most = max(50, min(MAX_LEVELS, int(MAX_LEVEL_SHARE * table.rows)))
         if distinct > most:
             return f"it has {distinct} different texts, at most {most} can be learned"
@@ -175,16 +181,20 @@ Card = Callable[[Model], str]
 
 
 def train(
-    data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0, card: Card | None = None
-) -> Model:
-    """Train on a file and write the model folder, with the page of `card` if there is one."""
+    data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0,
+    card: Card | None = None, names: ColumnNames | None = None,
+) -> Model:  # fmt: skip
+    """Train on a file and write the model folder, with the page of `card` if there is one.
+
+    `names` are the file's own names of columns and ways to write.
+    """
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise ModelError("is a file", where=str(out), fix="Name a folder for the model")
     if (folder / "approvals.json").exists():
         fix = "Give another folder; an approved model is never replaced"
         raise ModelError("holds a model with an approval", where=str(out), fix=fix)
-    table = read_table(data)
+    table = read_table(data, names)
     model = fit_table(table, recipe, threads=threads, digest=_digest(Path(data)))
     write_model(model, folder, card)
     return model
