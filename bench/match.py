@@ -56,7 +56,7 @@ def show(report: Report, done: Replay, aim: float | None) -> None:
         report.line(f"  {row['title']}", f"{row['captured_ppm'] / 10_000:.2f} %")
     above = engine["margin_minor"] > max(row["margin_minor"] for row in others)
     report.line("above every baseline", "yes" if above else "no", "aim yes", above)
-    broken = sum(row["violations"] + row["mix_limits_broken"] for row in rows)
+    broken = sum(row["violations"] + row["concentration_limits_broken"] for row in rows)
     report.at_most("limits broken, all rules together", broken, 0, "")
     report.line("regret of this engine per loan", f"{engine['regret_per_loan_minor']} fen")
     fallback = 100 * engine["fallbacks"] / done.requests

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base import documents
+from usance.base.document_places import document_places
 from usance.base.documents import (
     compose_yaml,
     parse_json,
@@ -23,7 +24,7 @@ from usance.base.documents import (
     read_text,
 )
 from usance.base.errors import DocumentError, UsanceError
-from usance.base.fields import Fields, day, document_places, whole
+from usance.base.fields import Fields, day, whole
 
 # Control characters and line separators are folded or refused by YAML.
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import to_day
+from usance.base.document_places import document_places
 from usance.base.errors import CodeError, CurrencyMismatch, DocumentError, Problems, UsanceError
-from usance.base.fields import Fields, document_places
+from usance.base.fields import Fields
 from usance.base.ids import fact_ref
 from usance.loan.convention import (
     CONVENTIONS,

@@ -16,16 +16,17 @@ from usance.match.router.state import ENGINE
 OPEN = source(source="2", model="ice", coupon=None, fee="2%")
 SHUT = {
     "borrower limit": mandates(source(borrower_limit="8000"), OPEN),
-    "guarantee leverage": mandates(source(), OPEN, top="platform: {guarantee_room: 8000}\n"),
+    "guarantee leverage": mandates(source(), OPEN, top="platform: {guarantee_headroom: 8000}\n"),
     "microcredit leverage": mandates(
         source(model="on_balance_sheet", microcredit="true"), OPEN,
-        top="platform: {microcredit_room: 8000}\n",
+        top="platform: {microcredit_headroom: 8000}\n",
     ),
     "liquidity": mandates(
         source(platform_share="50%"), OPEN, top="platform: {liquidity: 4000}\n"
     ),
     "most of a model": mandates(
-        source(), OPEN, top="platform: {ramp: 7000, mix: [{model: capital_heavy, most: 30%}]}\n"
+        source(), OPEN,
+        top="platform: {ramp: 7000, model_shares: [{model: capital_heavy, most: 30%}]}\n",
     ),
     "total budget": mandates(source(budgets="{total: 8000}"), OPEN),
     "daily budget": mandates(source(budgets="{day: 8000}"), OPEN),

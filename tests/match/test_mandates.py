@@ -27,10 +27,10 @@ platform:
   own_funding_cost: 4.3%
   deposit_cost: 4%
   expected_loss: {1: 2%, 2: 4%, 3: 8%}
-  guarantee_room: 900000000
-  microcredit_room: 50000000
+  guarantee_headroom: 900000000
+  microcredit_headroom: 50000000
   liquidity: 20000000
-  mix:
+  model_shares:
     - {model: ice, least: 10%, most: 60%}
 sources:
   - source: 4
@@ -63,7 +63,7 @@ sources:
     opens: "08:00"
     cut_off: "22:00"
     budgets: {day: 300000, month: 5000000, total: 20000000}
-    mix:
+    concentration_limits:
       - {grade: 2, share: 40%}
       - {product: sme, share: 25%}
       - {expected_loss: 3.5%}
@@ -134,7 +134,7 @@ CONTRADICTIONS = {
         source(model="ice", fee="3%", guarantee="{guarantor: 2}"), "match.mandate",
     ),
     "a share of an unknown grade": (
-        source(mix="[{grade: 99, share: 10%}]"), "match.mandate.unknown",
+        source(concentration_limits="[{grade: 99, share: 10%}]"), "match.mandate.unknown",
     ),
     "own part too small": (source(platform_share="10%"), "match.mandate.share"),
     "own part is all": (source(platform_share="100%"), "match.mandate.share"),
@@ -154,13 +154,23 @@ CONTRADICTIONS = {
     "never open": (source(opens='"22:00"', cut_off='"08:00"'), "match.mandate.empty"),
     "unknown grade": (source(grades="[1, 99]"), "match.mandate.unknown"),
     "shares too small": (
-        source(grades="[1, 2]", mix="[{grade: 1, share: 30%}, {grade: 2, share: 40%}]"),
+        source(
+            grades="[1, 2]",
+            concentration_limits="[{grade: 1, share: 30%}, {grade: 2, share: 40%}]",
+        ),
         "match.mandate.share",
     ),
-    "share above one": (source(mix="[{grade: 1, share: 140%}]"), "match.mandate.share"),
-    "loss below the best": (source(mix="[{expected_loss: 1%}]"), "match.mandate.empty"),
+    "share above one": (
+        source(concentration_limits="[{grade: 1, share: 140%}]"),
+        "match.mandate.share",
+    ),
+    "loss below the best": (
+        source(concentration_limits="[{expected_loss: 1%}]"),
+        "match.mandate.empty",
+    ),
     "rates reversed": (
-        source(mix="[{average_rate_max: 10%}, {average_rate_min: 12%}]"), "match.mandate.empty",
+        source(concentration_limits="[{average_rate_max: 10%}, {average_rate_min: 12%}]"),
+        "match.mandate.empty",
     ),
     "empty list": (source(regions="[]"), "match.mandate"),
     "approves nothing": (source(approval_rate="0%"), "match.mandate.empty"),
@@ -183,7 +193,10 @@ def test_each_contradiction_is_named_with_its_line(name: str) -> None:
         ("attributes: [a, b, a]\n", "'a' is there twice"),
         ('attributes: ["a|b"]\n', "has a '|'"),
         (f"attributes: [{', '.join(f'a{n}' for n in range(63))}]\n", "63 attributes"),
-        ("platform: {mix: [{model: ice, most: 6%}, {model: ice, most: 5%}]}\n", "two target"),
+        (
+            "platform: {model_shares: [{model: ice, most: 6%}, {model: ice, most: 5%}]}\n",
+            "two target",
+        ),
         ("platform: {expected_loss: {3: 101%}}\n", "101% is too large"),
     ],
 )
@@ -235,3 +248,12 @@ def test_limits_are_numbered_once() -> None:
         LimitKind.DAY,
         LimitKind.CONCENTRATION,
     }
+
+
+def test_a_file_of_former_names_is_read_as_before_with_its_lines() -> None:
+    former = FULL.replace("concentration_limits:", "mix:").replace("model_shares:", "mix:")
+    former = former.replace("_headroom:", "_room:")
+    assert parse_mandates(former) == parse_mandates(FULL)
+    found = problems(former.replace("share: 40%", "share: 400%"))
+    line = 1 + former[: former.index("share: 40%")].count("\n")
+    assert found[0].where.startswith(f"m.yaml line {line},")

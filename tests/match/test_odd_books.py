@@ -195,7 +195,8 @@ def test_the_largest_loans_at_the_highest_rate_over_the_longest_time() -> None:
     )
     # 400 loans want 8 billion yuan, each source has 3.
     first = source(
-        budgets="{total: 3000000000}", mix="[{grade: 3, share: 60%}, {grade: 2, share: 60%}]"
+        budgets="{total: 3000000000}",
+        concentration_limits="[{grade: 3, share: 60%}, {grade: 2, share: 60%}]",
     )
     book = mandates(first, source(source="2", budgets="{total: 3000000000}", coupon="5%"))
     done = replay(wide, book)

@@ -54,7 +54,7 @@ def test_a_daily_budget_counts_for_every_day_of_the_period() -> None:
 
 
 def test_a_share_limits_the_mix() -> None:
-    made = make_plan(TWO, mandates(source(mix="[{region: 2, share: 25%}]")))
+    made = make_plan(TWO, mandates(source(concentration_limits="[{region: 2, share: 25%}]")))
     by_region = [
         made.solved.placed[made.problem.rows.region[made.solved.row] == r].sum() for r in (0, 1)
     ]

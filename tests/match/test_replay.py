@@ -39,7 +39,7 @@ def test_the_engine_is_above_every_baseline_and_below_the_bound(done: Replay) ->
     assert best > max(others)
     assert best <= done.bound.bound_minor
     assert rows[0]["captured_ppm"] > 900_000
-    assert all(row["violations"] == row["mix_limits_broken"] == 0 for row in rows)
+    assert all(row["violations"] == row["concentration_limits_broken"] == 0 for row in rows)
 
 
 def test_the_bound_is_a_certificate_at_its_own_prices(done: Replay) -> None:

@@ -44,9 +44,17 @@ sources:
 """
 LIMITS = {
     "total": ("", "", lambda major: major),
-    "concentration": ("", "    ramp: {ramp}\n    mix: [{{product: instalment, share: 40%}}]", None),
+    "concentration": (
+        "",
+        "    ramp: {ramp}\n    concentration_limits: [{{product: instalment, share: 40%}}]",
+        None,
+    ),
     "person": ("", "    borrower_limit: {room}", None),
-    "model share": ("  ramp: {ramp}\n  mix: [{{model: on_balance_sheet, most: 40%}}]", "", None),
+    "model share": (
+        "  ramp: {ramp}\n  model_shares: [{{model: on_balance_sheet, most: 40%}}]",
+        "",
+        None,
+    ),
 }
 
 

@@ -19,8 +19,9 @@ from datetime import datetime
 from typing import Any
 
 from usance.base.codes import Code
+from usance.base.document_places import Places
 from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import Fields, Places, moment, one_of, text, truth
+from usance.base.fields import Fields, moment, one_of, text, truth
 
 
 class Purpose(Code):

@@ -15,19 +15,18 @@ Choices: principal, rate, interest.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache, partial
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, TypeVar, cast
-
-import yaml
 
 from usance.base.codes import Code, Currency
 from usance.base.dates import parse_date, parse_moment
-from usance.base.documents import compose_yaml, parse_json, parse_yaml, read_document, read_text
+from usance.base.document_places import DocumentPath, Places, document_places
+from usance.base.documents import parse_json, parse_yaml, read_document, read_text
 from usance.base.errors import (
     AmountError,
     CurrencyMismatch,
@@ -44,10 +43,6 @@ from usance.base.rates import INT32_MAX, PPM, Rate
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
-Path = tuple[str | int, ...]
-"""Keys and positions (from 1) that lead to a part of a document."""
-Places = Callable[[Path], str]
-"""Says where a part of a document is, for a message."""
 Reader = Callable[[Any, str], T]
 """Turns what was written into a value, or raises an error with the place it is given."""
 
@@ -63,10 +58,11 @@ class Fields:
     """
 
     def __init__(
-        self, given: object, places: Places, problems: list[UsanceError], path: Path = ()
+        self, given: object, places: Places, problems: list[UsanceError], path: DocumentPath = ()
     ) -> None:
         self._places, self.problems, self._path = places, problems, path
         self._asked: dict[str, None] = {}
+        self._former: dict[str, str] = {}
         self._before, self.has_needed = len(problems), True
         self._given: dict[Any, Any] = {}
         self.is_mapping = isinstance(given, dict)
@@ -90,7 +86,19 @@ class Fields:
 
     def where(self, *path: str | int) -> str:
         """The place of a part of this mapping, for a message."""
-        return self._places((*self._path, *path))
+        return self._places(self._below(*path))
+
+    def accept_former(self, **names: str) -> None:
+        """Read keys that are written by their former names: `accept_former(mix="limits")`."""
+        for former, name in names.items():
+            if former in self._given and name not in self._given:
+                self._given = {**self._given, name: self._given[former]}
+                del self._given[former]
+                self._former[name] = former
+
+    def _below(self, *path: str | int) -> DocumentPath:
+        """A path below this mapping, under the names that are written there."""
+        return (*self._path, *(self._former.get(str(step), step) for step in path[:1]), *path[1:])
 
     def wrong(self, what: str, fix: str, *path: str | int) -> None:
         """Keep a problem of this mapping or a part of it."""
@@ -150,7 +158,7 @@ class Fields:
 
     def part(self, given: object, *path: str | int) -> Fields:
         """A value below a key of this mapping, as a mapping of its own."""
-        return Fields(given, self._places, self.problems, (*self._path, *path))
+        return Fields(given, self._places, self.problems, self._below(*path))
 
 
 def text(given: Any, where: str) -> str:
@@ -323,50 +331,9 @@ def fields_of(content: str, where: str) -> Fields:
     return Fields(parse(content, where=where), document_places(where, lambda: content), [])
 
 
-def file_fields(path: FilePath | str) -> Fields:
+def file_fields(path: Path | str) -> Fields:
     """The outermost mapping of a `.yaml` or `.json` file."""
     return Fields(read_document(path), document_places(str(path), partial(read_text, path)), [])
-
-
-def document_places(name: str, read: Callable[[], str]) -> Places:
-    """Places in a YAML or JSON text (read again only when one is asked for): file, line, path."""
-
-    @cache
-    def lines() -> dict[Path, int]:
-        try:
-            node = compose_yaml(read())
-            return dict(_lines(node, ())) if node else {}
-        except (yaml.YAMLError, RecursionError, InputError):
-            return {}  # JSON that is no YAML, such as one indented by tabs, has its paths alone
-
-    def place(path: Path) -> str:
-        if not path:
-            return name
-        known = next((lines()[p] for p in _upwards(path) if p in lines()), None)
-        return f"{name}{f' line {known}' if known else ''}, {_joined(path)}"
-
-    return place
-
-
-def _upwards(path: Path) -> Iterator[Path]:
-    return (path[:length] for length in range(len(path), 0, -1))
-
-
-def _lines(node: yaml.Node, path: Path) -> Iterator[tuple[Path, int]]:
-    yield path, node.start_mark.line + 1
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            inside = (*path, str(key.value))
-            yield from _lines(value, inside)
-            yield inside, key.start_mark.line + 1
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value, start=1):
-            yield from _lines(item, (*path, number))
-
-
-def _joined(path: Path) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).removeprefix(".")
 
 
 def _number(given: object) -> Decimal | None:

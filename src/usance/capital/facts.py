@@ -23,8 +23,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from usance.base.document_places import Places
 from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import Fields, Places
+from usance.base.fields import Fields
 from usance.base.money import MILLION, Money
 from usance.base.rates import Rate
 from usance.capital.awards import Estimate, Grant, Source, UnitChange, UnitKind

@@ -16,9 +16,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from usance.base.document_places import document_places
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, UsanceError
-from usance.base.fields import Fields, document_places, text
+from usance.base.fields import Fields, text
 from usance.conform.report import Report
 from usance.fund.deal import Deal
 from usance.fund.deal_file import deal_of_fields

@@ -101,7 +101,7 @@ def mandate_text(mandate: Mandate, terms: DealTerms) -> str:
         limit = Money(eligible.borrower_minor, terms.currency).number
         lines.append(f"    borrower_limit: {limit}")
     if mandate.concentration_limits:
-        lines.append("    mix:")
+        lines.append("    concentration_limits:")
         for each in mandate.concentration_limits:
             bound = _percent(each.bound_ppm)
             is_share = each.measure in SHARES

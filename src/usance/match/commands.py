@@ -258,7 +258,7 @@ def _row(each: dict[str, Any], currency: str) -> list[str]:
         each["title"],
         percent_of(each["captured_ppm"]),
         number(each["regret_per_loan_minor"], currency),
-        str(each["violations"] + each["mix_limits_broken"]),
+        str(each["violations"] + each["concentration_limits_broken"]),
         str(each["fallbacks"]),
         str(each["no_source"]),
         f"{each['nanoseconds_per_decision'] / 1000:.2f}",

@@ -25,9 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from usance.base.document_places import document_places
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all, unknown
-from usance.base.fields import Fields, day, document_places, one_of, text, whole_of
+from usance.base.fields import Fields, day, one_of, text, whole_of
 from usance.measure.errors import DefinitionError
 from usance.measure.expressions import Amount, columns_of, parse_amount, resolve_codes
 from usance.measure.relations import COLUMNS

@@ -226,8 +226,8 @@ def _document(file: Path) -> Any:
 
 def _request(file: Path) -> Any:
     from usance.assess.decision.request import read_request
+    from usance.base.document_places import document_places
     from usance.base.documents import read_text
-    from usance.base.fields import document_places
 
     return read_request(_document(file), document_places(str(file), partial(read_text, file)))
 

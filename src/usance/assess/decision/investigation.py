@@ -23,8 +23,9 @@ from usance.assess.features.definition import Feature
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.atomic_files import replace
 from usance.base.dates import add_months
+from usance.base.document_places import document_places
 from usance.base.documents import read_text
-from usance.base.fields import document_places, moment
+from usance.base.fields import moment
 from usance.base.ids import print_id
 from usance.base.money import half_up
 from usance.base.rates import PPM

@@ -24,8 +24,9 @@ from usance.assess.features.records import micros, records_of
 from usance.assess.flow.files import Flow
 from usance.base.codes import DecisionKind
 from usance.base.dates import to_day
+from usance.base.document_places import Places
 from usance.base.errors import UsanceError, raise_all, unknown
-from usance.base.fields import Fields, Places, moment, one_of, whole_of
+from usance.base.fields import Fields, moment, one_of, whole_of
 from usance.base.ids import LIMIT, PER_USER
 from usance.base.parameters import Parameters
 

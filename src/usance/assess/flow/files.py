@@ -26,9 +26,10 @@ from usance.assess.flow.graph import Graph, read_graph, types_after
 from usance.assess.flow.reasons import MAX_CODE, Reasons, read_reasons
 from usance.assess.flow.value_types import declared_type, fits
 from usance.base.codes import DecisionKind
+from usance.base.document_places import document_places
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, day, document_places, one_of, text, whole_of
+from usance.base.fields import Fields, day, one_of, text, whole_of
 from usance.base.formula_types import FormulaType
 
 SHIPPED = Path(__file__).resolve().parent / "shipped"

@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from usance.base.document_places import Places, document_places
 from usance.base.documents import read_document, read_text
 from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import Fields, Places, document_places, text
+from usance.base.fields import Fields, text
 
 MAX_CODE = 32_767
 

@@ -46,19 +46,10 @@ from usance.assess.features.records import micros
 from usance.assess.fraud.links import Attribute, link_columns, longs
 from usance.base.arrays import I64
 from usance.base.codes import Code
+from usance.base.document_places import Places, document_places
 from usance.base.documents import parse_yaml, read_csv, read_document, read_text
 from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import (
-    Fields,
-    Places,
-    day,
-    document_places,
-    moment,
-    one_of,
-    text,
-    whole,
-    whole_of,
-)
+from usance.base.fields import Fields, day, moment, one_of, text, whole, whole_of
 from usance.base.ids import LIMIT, PER_USER
 
 

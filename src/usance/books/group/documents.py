@@ -23,18 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency
+from usance.base.document_places import Places, document_places
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import (
-    Fields,
-    Places,
-    amount_of,
-    day,
-    document_places,
-    moment,
-    one_of,
-    whole_of,
-)
+from usance.base.fields import Fields, amount_of, day, moment, one_of, whole_of
 from usance.books.group.checks import list_problems
 from usance.books.group.entities import currency
 from usance.books.group.fact_kinds import GroupFactKind

@@ -25,9 +25,10 @@ import pyarrow as pa
 from usance.base.codes import Currency
 from usance.base.columns import make
 from usance.base.dates import to_day
+from usance.base.document_places import Places
 from usance.base.documents import parse_json
 from usance.base.errors import InputError, UsanceError, raise_all
-from usance.base.fields import Fields, Places
+from usance.base.fields import Fields
 from usance.books.errors import GroupFactError
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from usance.base.document_places import DocumentPath, document_places
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, document_places, text
-from usance.base.fields import Path as FieldPath
+from usance.base.fields import Fields, text
 from usance.base.money import is_plain
 from usance.conform.accounting import capital, guarantees, losses
 from usance.conform.accounting import effective_interest as effective
@@ -84,7 +84,7 @@ def _mapping(given: Any, where: str) -> dict[str, Any]:
     raise DocumentError("no values by name", where=where, fix='Give {"name": value, ...}')
 
 
-def _leaves(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
+def _leaves(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(inner, (*path, key))

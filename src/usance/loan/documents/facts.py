@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import to_day
+from usance.base.document_places import DocumentPath, Places
 from usance.base.documents import read_csv, read_text
 from usance.base.errors import DocumentError, UsanceError, unknown
 from usance.base.fields import (
     Fields,
-    Places,
     Reader,
     amount_of,
     check_currency,
@@ -31,7 +31,6 @@ from usance.base.fields import (
     text,
     whole_of,
 )
-from usance.base.fields import Path as Steps
 from usance.base.ids import fact_ref
 from usance.loan.errors import DuplicateFact, FactAmountError, FactError, ReversalError
 from usance.loan.facts import MAX_FACT_MINOR, START_OF_TIME, Fact
@@ -229,7 +228,7 @@ def _has_columns(header: Collection[str], path: Path | str, problems: list[Usanc
 
 
 def _row_places(path: str, line: int) -> Places:
-    def place(steps: Steps) -> str:
+    def place(steps: DocumentPath) -> str:
         return ", ".join([f"{path} line {line}", *map(str, steps)])
 
     return place

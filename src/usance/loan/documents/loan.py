@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from usance.base.codes import FactKind
+from usance.base.document_places import DocumentPath, Places, document_places
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
-from usance.base.fields import Fields, Places, day, document_places, moment
-from usance.base.fields import Path as Steps
+from usance.base.fields import Fields, day, moment
 from usance.base.money import Money
 from usance.base.packs import CountryPack
 from usance.loan import facts as facts_rules
@@ -147,5 +147,5 @@ def _versions(given: Fields, pack: CountryPack) -> list[Terms | None]:
     return terms
 
 
-def _option(steps: Steps) -> str:
+def _option(steps: DocumentPath) -> str:
     return "--" + str(steps[1]).replace("_", "-") if len(steps) > 1 else ""

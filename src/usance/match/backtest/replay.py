@@ -213,7 +213,7 @@ class Replay:
             "fallbacks": int((decisions.outcome > 1).sum()),
             "declined": int(np.abs(decisions.outcome).sum()) - placed,
             "violations": run.violations,
-            "mix_limits_broken": run.concentration_breaches,
+            "concentration_limits_broken": run.concentration_breaches,
             "minimum_take_shortfall_minor": run.shortfall_minor,
             "plans": len(run.result.plans),
             "nanoseconds_per_decision": run.nanoseconds // count,

@@ -188,7 +188,7 @@ def _takes(source: dict[str, Any], segments: StreamSegments, row: int) -> bool:
 
 
 def _budget(source: dict[str, Any], number: int, total_minor: int) -> None:
-    """Budgets, and for some sources a daily budget, a mix limit, a minimum take, a cut-off."""
+    """Budgets; for some sources also a daily one, a concentration limit, a minimum take, hours."""
     total_minor = max(total_minor, 1_000_000)
     budgets = {"total": f"{total_minor // 100}"}
     if number % 3 == 0:
@@ -197,9 +197,9 @@ def _budget(source: dict[str, Any], number: int, total_minor: int) -> None:
     if number % 8 == 1:
         source["minimum_take"] = {"amount": f"{total_minor // 200}", "shortfall_fee": "1%"}
     if number % 4 == 2:
-        source["mix"] = [{"region": source["regions"][0], "share": "10%"}]
+        source["concentration_limits"] = [{"region": source["regions"][0], "share": "10%"}]
     if number % 16 == 3:
-        source["mix"] = [{"grade": max(source["grades"]), "share": "12%"}]
+        source["concentration_limits"] = [{"grade": max(source["grades"]), "share": "12%"}]
     if number % 10 == 5:
         source["cut_off"] = "22:00"
     if number % 40 == 7:

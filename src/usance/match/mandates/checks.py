@@ -24,8 +24,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from usance.base.codes import FundingModel
 from usance.base.dates import to_month
+from usance.base.document_places import Places
 from usance.base.errors import CodeError, UsanceError
-from usance.base.fields import Places
 from usance.base.money import Money
 from usance.base.rates import PPM, Rate
 from usance.match.errors import (
@@ -136,8 +136,10 @@ def _amounts(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[Usance
 
 def _places(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
     losses = book.platform.losses
-    mixed = {each.member for each in mandate.concentration_limits if each.measure is Measure.GRADE}
-    for key, grades in (("grades", mandate.eligibility.grades), ("mix", mixed)):
+    limited = {
+        each.member for each in mandate.concentration_limits if each.measure is Measure.GRADE
+    }
+    for key, grades in (("grades", mandate.eligibility.grades), ("concentration_limits", limited)):
         for grade in sorted(grades - losses.keys()):
             fix = f"Add it to platform.expected_loss, or take one of {', '.join(map(str, losses))}"
             yield UnknownName(f"unknown grade {grade}", where=where(key), fix=fix)
@@ -176,18 +178,20 @@ def _concentration(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[
         bounds = {each.member: each.bound_ppm for each in own}
         if len(bounds) < len(own):
             fix = "Keep one of them"
-            yield MandateShare(f"two shares for one {measure}", where=where("mix"), fix=fix)
+            yield MandateShare(
+                f"two shares for one {measure}", where=where("concentration_limits"), fix=fix
+            )
         members = share.eligible(mandate.eligibility, book)
         if members and members <= bounds.keys():
             together = sum(bounds[member] for member in members)
             if together < PPM:
                 what = f"the shares of every {measure} it takes sum to {Rate(together)}"
                 fix = "Raise them to 100% or more, or nothing can be lent"
-                yield MandateShare(what, where=where("mix"), fix=fix)
+                yield MandateShare(what, where=where("concentration_limits"), fix=fix)
             elif max(bounds[member] for member in members) < PPM and not mandate.ramp_minor:
                 what = f"every {measure} it takes has a share, so its first loan would break one"
                 fix = "Give ramp, the amount to lend before shares are judged"
-                yield MandateShare(what, where=where("mix"), fix=fix)
+                yield MandateShare(what, where=where("concentration_limits"), fix=fix)
     yield from _averages(mandate, book, where)
 
 
@@ -198,11 +202,13 @@ def _averages(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[Usanc
     lowest = min((losses[grade] for grade in grades if grade in losses), default=0)
     if bounds.get(Measure.EXPECTED_LOSS, PPM) < lowest:
         what = f"its average loss stays below that of its best grade, {Rate(lowest)}"
-        yield EmptyEligibility(what, where=where("mix"), fix="Raise it, or take better grades")
+        yield EmptyEligibility(
+            what, where=where("concentration_limits"), fix="Raise it, or take better grades"
+        )
     least, most = bounds.get(Measure.AVERAGE_RATE_MIN), bounds.get(Measure.AVERAGE_RATE_MAX)
     if least is not None and most is not None and least > most:
         what = f"an average rate of at least {Rate(least)} and at most {Rate(most)}"
-        yield EmptyEligibility(what, where=where("mix"), fix="Exchange the two")
+        yield EmptyEligibility(what, where=where("concentration_limits"), fix="Exchange the two")
 
 
 def _counts_from(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
@@ -243,19 +249,21 @@ def _whole_file(mandates: Mandates, places: Places) -> Iterator[UsanceError]:
             yield UnknownName(what, where=places(("events", number, "source")), fix=fix)
     least = sum(each.min_ppm for each in mandates.platform.model_shares)
     if least > PPM:
-        where, fix = places(("platform", "mix")), "Lower them to 100% or less"
+        where, fix = places(("platform", "model_shares")), "Lower them to 100% or less"
         yield MandateShare(f"the least shares sum to {Rate(least)}", where=where, fix=fix)
     models = [each.model for each in mandates.platform.model_shares]
     for model in sorted({each for each in models if models.count(each) > 1}):
         what = f"two target shares for {model.label}"
-        yield MandateShare(what, where=places(("platform", "mix")), fix="Keep one of them")
+        yield MandateShare(what, where=places(("platform", "model_shares")), fix="Keep one of them")
     if (count := max(len(list_limits(mandates)), len(mandates.mandates))) > MAX_LIMITS:
         what = f"{count} mandates or limits"
         yield MandateError(what, where=places(("sources",)), fix=f"Keep {MAX_LIMITS} or fewer")
     for each in mandates.platform.model_shares:
         if each.min_ppm > each.max_ppm:
             what = f"{each.model.label} has a least share above its most"
-            yield MandateShare(what, where=places(("platform", "mix")), fix="Exchange the two")
+            yield MandateShare(
+                what, where=places(("platform", "model_shares")), fix="Exchange the two"
+            )
     if mandates.period is not None and mandates.period[1] < mandates.period[0]:
         fix = "Exchange from and to"
         yield MandateDates("the period ends before it begins", where=places(("period",)), fix=fix)

@@ -119,17 +119,20 @@ def _platform(given: Fields | None, currency: str) -> Platform:
     if given is None:
         return Platform()
     amount = amount_of(currency, 0, MAX_BUDGET_MINOR)
+    given.accept_former(**_FORMER_PLATFORM_KEYS)
     found: dict[str, Any] = {
         "vat_ppm": given.take("vat", annual),
         "service_cost_ppm": given.take("service_cost", annual),
         "own_funding_ppm": given.take("own_funding_cost", annual),
         "deposit_cost_ppm": given.take("deposit_cost", annual),
-        "guarantee_minor": given.take("guarantee_room", amount),
-        "microcredit_minor": given.take("microcredit_room", amount),
+        "guarantee_minor": given.take("guarantee_headroom", amount),
+        "microcredit_minor": given.take("microcredit_headroom", amount),
         "liquidity_minor": given.take("liquidity", amount),
         "ramp_minor": given.take("ramp", amount),
         "expected_loss_ppm": _losses(given),
-        "model_shares": tuple(filter(None, (_model_share(each) for each in given.each("mix"))))
+        "model_shares": tuple(
+            filter(None, (_model_share(each) for each in given.each("model_shares")))
+        )
         or None,
     }
     given.close()
@@ -162,6 +165,7 @@ def _mandate(
 ) -> Mandate | None:
     before = len(given.problems)
     number = whole_of(1, MAX_SOURCE, error=MandateError)
+    given.accept_former(mix="concentration_limits")
     valid = given.inner("valid")
     period = _period(valid)
     if "valid" not in given:
@@ -187,7 +191,9 @@ def _mandate(
         "eligibility": read_eligibility(given, currency, regions, channels, attributes),
         "budgets": _budgets(given.inner("budgets"), currency),
         "concentration_limits": tuple(
-            filter(None, (_concentration(each, regions) for each in given.each("mix")))
+            filter(
+                None, (_concentration(each, regions) for each in given.each("concentration_limits"))
+            )
         )
         or None,
         "ramp_minor": given.take("ramp", amount_of(currency, 0, MAX_BUDGET_MINOR)),
@@ -294,4 +300,8 @@ def _given(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
+_FORMER_PLATFORM_KEYS = {
+    "mix": "model_shares", "guarantee_room": "guarantee_headroom",
+    "microcredit_room": "microcredit_headroom",
+}  # fmt: skip
 _BUDGETS = ("day", "month", "total")

@@ -179,7 +179,7 @@ def _full_share(result: RoutingResult, row: int, column: int, mandate: Mandate) 
         for k, limit in enumerate(mandate.concentration_limits, start):
             weight = concentration_weight(rows, row, columns, k)
             if weight > 0 and int(state.limits.concentration_excess[k]) + amount * weight > 0:
-                return f"mix: {limit.measure}"
+                return f"concentration limit: {limit.measure}"
     return ""
 
 

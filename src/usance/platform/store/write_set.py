@@ -24,6 +24,8 @@ NEW = -1
 """The expected version of what is not there yet."""
 _XID = frozenset({"users", "cells", "sources", "limits"})
 """Tables of the contract whose rows do not carry their transaction."""
+LATER_COLUMNS: dict[str, int] = {}
+"""By table, how many of its columns a migration added: they stand behind the transaction."""
 STALE, FULL, FOREIGN, SHUT = "US010", "US011", "US020", "US003"
 MOVED = (STALE, SHUT, "23505", "40001", "40P01")
 """Somebody was quicker: a version has moved, a period closes, a key is taken, or both waited."""
@@ -146,7 +148,10 @@ class WriteSet:
             for each in declared.columns
         )
         assert not values, f"{table} has no column {', '.join(values)}"
-        getattr(self, table).append(row if table in _XID else (*row, None))
+        if table not in _XID:
+            place = len(row) - LATER_COLUMNS.get(table, 0)
+            row = (*row[:place], None, *row[place:])
+        getattr(self, table).append(row)
 
     def arguments(self) -> list[Any]:
         """The lists, in the order of the write call."""

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.dates import format_month
+from usance.base.document_places import document_places
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import AmountError, InputError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, Reader, document_places, rate_of
+from usance.base.fields import Fields, Reader, rate_of
 from usance.base.rates import PPM
 from usance.books.periods import ClosePeriod, parse_close_period
 from usance.twin.calibrate.expected_book import SEARCHED, Expected

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, format_month, last_of_month, to_day
+from usance.base.document_places import Places
 from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
-from usance.base.fields import Places
 from usance.base.rates import PPM, Rate
 from usance.world.scenario.scenario import (
     Funding,

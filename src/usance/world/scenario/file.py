@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, parse
+from usance.base.document_places import DocumentPath, Places, document_places
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, Places, document_places, text, whole_of
-from usance.base.fields import Path as Way
+from usance.base.fields import Fields, text, whole_of
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.collections_section import read_collections
 from usance.world.scenario.scenario import Scenario
@@ -178,13 +178,13 @@ def _merged(below: Any, above: Any) -> Any:
 def _either(above: dict[str, Any], own: Places, under: Places) -> Places:
     """Places of parts: in the file itself if it has them, else in its base."""
 
-    def place(way: Way) -> str:
+    def place(way: DocumentPath) -> str:
         return own(way) if not way or _says(above, way) else under(way)
 
     return place
 
 
-def _says(document: Any, way: Way) -> bool:
+def _says(document: Any, way: DocumentPath) -> bool:
     """True if a document has this part, or replaces what it is in."""
     for step in way:
         if isinstance(document, list) or not isinstance(document, dict):
@@ -204,7 +204,7 @@ def _with_fitted(document: dict[str, Any], places: Places) -> tuple[Any, Places]
         where, fix = places(("fitted", key)), "Leave it to the fitted values"
         raise DocumentError(f"{key} is given and fitted", where=where, fix=fix)
 
-    def place(way: Way) -> str:
+    def place(way: DocumentPath) -> str:
         mine = way[:1] == ("behaviour",) and len(way) > 1 and way[1] in fitted
         return places(("fitted", *way[1:])) if mine else places(way)
 

@@ -4,7 +4,7 @@ A figure by period is a flow, spread evenly over the months of its period, or a 
 each of them. Periods are months, quarters, halves and years.
 
 >>> from usance.base.documents import parse_yaml
->>> from usance.base.fields import document_places
+>>> from usance.base.document_places import document_places
 >>> text = "requests: {2023Q1: 100, 2023-04: 30}"
 >>> found: list[UsanceError] = []
 >>> fields = Fields(parse_yaml(text), document_places("calm.yaml", lambda: text), found)
