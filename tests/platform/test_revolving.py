@@ -69,7 +69,7 @@ def headroom(sandbox: Sandbox) -> int:
     async def run(platform: Platform) -> int:
         async with platform.database.transaction(0) as transaction:
             moment = await now(transaction, platform.services)
-            router = await platform.services.desk.open(transaction, moment.lender)
+            router = await platform.services.router.open(transaction, moment.lender)
         router.release(to_day(moment.business_date))
         return int(router.state.total[0])
 
