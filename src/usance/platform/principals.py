@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import asyncpg
 
 
+DECIDES = "approve"
+"""The scope of people who decide on every proposal, not on those of their own commands alone."""
+
+
 class PrincipalKind(StrEnum):
     """The kinds of principal, as the database names them."""
 
@@ -45,6 +49,10 @@ class Principal:
     """Commands that take a one-time password, where it came without one."""
     hidden: frozenset[str] = frozenset()
     """Scopes whose routes its role does not read."""
+
+    def decides(self, command: str) -> bool:
+        """True if a proposal of a command is this person's to decide on."""
+        return self.kind is PrincipalKind.SYSTEM or not self.scopes.isdisjoint((command, DECIDES))
 
     def check_authority(self, name: str, command: object) -> None:
         """Refuse an amount beyond the authority for a command."""

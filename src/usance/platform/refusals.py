@@ -43,6 +43,13 @@ class ReferenceUsed(Refused):
     http_status = 409
 
 
+class NameTaken(Refused):
+    """A name or address that somebody else has."""
+
+    code = "platform.name_taken"
+    http_status = 409
+
+
 class AlreadyReversed(Refused):
     """A payment or fact that was reversed before."""
 

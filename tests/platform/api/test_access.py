@@ -74,6 +74,16 @@ def test_keys_and_people_are_made_on_the_terminal(served: Served) -> None:
         assert (told.returncode, json.loads(told.stdout)["error"]["code"]) == (2, code)
 
 
+def test_whoever_is_there_already_is_not_made_again(served: Served) -> None:
+    words = ("people", "create", "--email", "twice@b.example", "--role", "auditor",
+             "--password-stdin")  # fmt: skip
+    made = usance(served, *words, text="several words are easy to keep\n")
+    assert made.returncode == 0
+    again = usance(served, *words, text="several words are easy to keep\n")
+    error = json.loads(again.stdout)["error"]
+    assert (again.returncode, error["code"]) == (2, "platform.name_taken")
+
+
 def test_a_port_that_is_taken_and_a_home_without_a_lender(served: Served) -> None:
     port = served.url.rpartition(":")[2]
     command = [USANCE, "up", "--sandbox", "--home", str(served.home / "other"), "--port", port]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.platform.api.borrowers import WANTED, drawn, paying, registered
+from tests.platform.api.borrowers import WANTED, drawn, paying, registered, today
 from tests.platform.api.served import Served, new_ref, refused
 from tests.platform.applicants import GOOD
 
@@ -44,6 +44,19 @@ def test_a_provider_reverses_and_sees_what_it_brought_alone(served: Served) -> N
         assert served.get(path, who).json()["state"] == "reversed"
     batch = {"provider": "psp_b", "lines": []}
     refused(served.post("/v1/provider/notices", batch, "provider"), 400, "invalid_field")
+
+
+def test_a_provider_takes_back_what_it_brought_alone(served: Served) -> None:
+    made = drawn(served)["loan"]
+    served.post("/v1/payments", paying(served, made, 50_000), "provider")
+    back = {"loan": made, "amount_minor": 100, "effective_on": today(served)}
+    for who, amount_minor, status in (
+        ("provider_2", 1, 422), ("provider", 50_001, 422), ("provider", 49_900, 201),
+        ("provider", 101, 422), ("provider", 100, 201),
+    ):  # fmt: skip
+        body = {**back, "amount_minor": amount_minor, "ref": new_ref()}
+        assert served.post("/v1/chargebacks", body, who).status_code == status, (who, amount_minor)
+    assert served.get(f"/v1/loans/{made}").json()["paid"]["total_minor"] == 0
 
 
 def test_nothing_is_known_of_the_future(served: Served) -> None:

@@ -113,6 +113,21 @@ def test_hostile_ids_and_headers(served: Served) -> None:
         assert answer.status_code == 401
 
 
+@pytest.mark.parametrize("text", ["%00", "%1B", "%C2%85", "x" * 256])
+def test_names_that_are_no_text_are_unknown_on_every_route(served: Served, text: str) -> None:
+    asked = 0
+    for method, path, operation in operations(served):
+        names = re.findall(r"{(\w+)}", path)
+        if method != "GET" or not names:
+            continue
+        for name in names:
+            address = filled(path.replace(f"{{{name}}}", text))
+            who = next((each for each in operation["x-scopes"] if each in served.keys), "control")
+            answer, asked = served.get(address, who), asked + 1
+            assert answer.status_code in (403, 404), (path, answer.text)
+    assert asked > 30
+
+
 def test_every_route_of_the_contract_is_described(served: Served, shared: Any) -> None:
     text = (shared / "spec" / "api.md").read_text(encoding="utf-8")
     table = text.partition("## Channels")[2].partition("## Events and webhooks")[0]

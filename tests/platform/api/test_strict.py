@@ -25,7 +25,10 @@ Tokens = dict[str, str]
 @pytest.fixture(scope="module")
 def tokens(served: Served) -> Tokens:
     """A session for each of some roles."""
-    people = {role: f"{role}@strict.example" for role in ("auditor", "collector", "developer")}
+    people = {
+        role: f"{role}@strict.example"
+        for role in ("auditor", "collector", "credit_officer", "developer")
+    }
 
     async def work(platform: Any) -> None:
         async with platform.database.transaction(0) as transaction:
@@ -320,3 +323,88 @@ def test_journals_and_statements_are_told_as_they_were_known(served: Served) -> 
     assert statement["loan"]["known_at"] == then["known_at"]
     refused(served.get(path, "finance", params={**own, "known_at": "2199-01-01T00:00:00Z"}),
             422, "date_in_future")  # fmt: skip
+
+
+def test_a_dry_run_tells_every_instalment_as_it_would_be(served: Served) -> None:
+    user, loan = with_line(served), drawn(served)["loan"]
+    quote = served.post("/v1/quotes", {**WANTED, "user": user}).json()
+    path = "/v1/drawdowns?dry_run=true"
+    would = served.post(path, {**WANTED, "user": user}, key=None).json()["would"]
+    assert [each["due"] for each in would["schedule"]] == [
+        each["due"] for each in quote["schedule"]
+    ]
+    path = "/v1/payments?dry_run=true"
+    body = paying(served, loan, 50_000)
+    would = served.post(path, body, "operations", key=None).json()["would"]
+    assert sum(each["paid"]["total_minor"] for each in would["schedule"]) == 50_000
+    assert {each["loan"] for each in would["schedule"]} == {loan}
+    would = served.post(path, body, "provider", key=None).json()["would"]
+    assert (len(would["facts"]), would["schedule"]) == (1, [])  # it does not read the loan
+    path = f"/v1/loans/{loan}/charge-off?dry_run=true"  # takes two, and tells what it would do
+    asked = served.post(path, {"reason": "fraud"}, "operations", key=None).json()
+    assert [each["kind"] for each in asked["would"]["facts"]] == ["charged_off"]
+    assert asked["would"]["postings"]
+    assert served.get(f"/v1/loans/{loan}").json()["status"] == "active"
+
+
+def test_who_is_there_already_is_not_invited(served: Served) -> None:
+    person = {"email": served.operators[1]["email"], "role": "auditor"}
+    error = refused(served.post("/v1/people", person, served.session()), 409, "name_taken")
+    assert error["param"] == "body.email"
+    key = {"kind": "service", "party": "administrator", "scopes": ["finance"]}
+    error = refused(served.post("/v1/keys", key, served.session()), 409, "name_taken")
+    assert error["param"] == "body.party"
+
+
+@pytest.mark.parametrize(("path", "who", "body", "param"), [
+    ("/v1/keys", "", {"per_minute": 0}, "per_minute"),
+    ("/v1/keys", "", {"per_minute": 2**31}, "per_minute"),
+    ("/v1/keys", "", {"days": 0}, "days"),  # not for ever
+    ("/v1/group-facts", "finance", {"entity": 2**31}, "entity"),
+    ("/v1/group-facts", "finance", {"party": -1}, "party"),
+])  # fmt: skip
+def test_numbers_that_nothing_can_keep(
+    served: Served, path: str, who: str, body: dict[str, Any], param: str
+) -> None:
+    whole = FACT if who else {"kind": "channel", "party": "channel", "scopes": ["channel"]}
+    error = refused(served.post(path, {**whole, **body}, who or served.session()), 400,
+                    "invalid_field")  # fmt: skip
+    assert error["param"] == f"body.{param}"
+
+
+def test_a_refusal_says_little_of_what_was_sent(served: Served) -> None:
+    for wrong in ("x" * 70_000, ["x"] * 3_000):
+        for path, body, who in (
+            ("/v1/payments", {**paying(served, NOWHERE, 1), "effective_on": wrong}, "provider"),
+            ("/v1/group-facts", {**FACT, "kind": wrong}, "finance"),
+        ):
+            answer = served.post(path, body, who)
+            assert answer.status_code == 400
+            assert len(answer.content) < 2_000
+
+
+def test_a_person_decides_on_what_their_role_does(served: Served, tokens: Tokens) -> None:
+    asked = served.post("/v1/group-facts", FACT, "finance").json()["approval"]
+    path = f"/v1/approvals/{asked}"
+    for word in ("approve", "reject"):
+        answer = served.post(f"{path}/{word}", {}, tokens["credit_officer"])
+        refused(answer, 403, "forbidden")
+    found = served.get(path, "control").json()
+    assert (found["state"], found["given"]) == ("pending", 0)
+    assert served.post(f"{path}/reject", {}, served.session()).status_code == 200
+
+
+def test_words_about_people_are_read_by_those_who_answer_them(
+    served: Served, tokens: Tokens
+) -> None:
+    user = with_line(served)
+    told = {"subject": "other", "text": "they rang at night"}
+    assert served.post(f"/v1/users/{user}/complaints", told).status_code == 201
+    path = f"/v1/users/{user}"
+    for part in ("complaints", "hardship", "data-requests"):
+        for role in ("auditor", "developer"):
+            refused(served.get(f"{path}/{part}", tokens[role]), 403, "forbidden")
+        for who in ("channel", tokens["collector"], served.session()):
+            assert served.get(f"{path}/{part}", who).status_code == 200
+    for role in ("auditor", "developer"):
+        refused(served.get("/v1/screening/hits", tokens[role]), 403, "forbidden")

@@ -45,10 +45,12 @@ async def plans(read: Reading, call: Call) -> Any:
 
 
 group.command("/users/{user}/complaints", "complaint.open", {201: Case})
-group.read("/users/{user}/complaints", Page[Case], complaints, query=PAGED)
+group.read("/users/{user}/complaints", Page[Case], complaints, query=PAGED,
+           is_personal=True)  # fmt: skip
 group.command("/complaints/{complaint}/answer", "complaint.answer", {200: Case})
 group.command("/users/{user}/hardship", "hardship.request", {201: Case})
-group.read("/users/{user}/hardship", Page[Case], hardship, query=PAGED)
+group.read("/users/{user}/hardship", Page[Case], hardship, query=PAGED,
+           is_personal=True)  # fmt: skip
 group.command("/hardship/{request}/decline", "hardship.decline", {200: Case})
 group.command("/users/{user}/plans", "plan.offer", {201: Plan})
 group.read("/users/{user}/plans", Page[Plan], plans, query=PAGED)

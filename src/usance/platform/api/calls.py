@@ -47,7 +47,7 @@ class Call:
             self.principal, command, given, key=self.key, dry_run=self.dry_run
         )
         if outcome.would is not None:
-            return self.respond({**outcome.answer, "would": effects_of(outcome.would)})
+            return self.respond({**outcome.answer, "would": effects_of(outcome)})
         headers = {"Idempotent-Replay": "true"} if outcome.is_replay else {}
         return self.respond(outcome.answer, outcome.status, headers)
 

@@ -77,7 +77,7 @@ def _run(call: Call) -> int:
 
 
 group.read("/screening/hits", Page[Object], hits,
-           query={"state": one_of(*screening.STATES), **PAGED})  # fmt: skip
+           query={"state": one_of(*screening.STATES), **PAGED}, is_personal=True)  # fmt: skip
 group.command("/screening/hits/{hit}/decide", "screening.decide", {200: Object},
               needs_session=True)  # fmt: skip
 group.read("/screening/runs", Page[Object], screening_runs, query=PAGED)
@@ -85,7 +85,7 @@ group.command("/users/{user}/corrections", "correction.request", {201: Case})
 group.command("/corrections/{correction}/answer", "correction.answer", {200: Case})
 group.command("/decisions/{decision}/review-request", "review.request", {201: Case})
 group.read("/users/{user}/data-requests", Page[DataRequest], own_requests, query=PAGED,
-           scopes=PEOPLE)  # fmt: skip
+           scopes=PEOPLE, is_personal=True)  # fmt: skip
 group.read("/data-requests", Page[Object], requests, scopes=("operations", "control"),
            query={"state": one_of(*data_rights.STATES), **PAGED})  # fmt: skip
 group.read("/retention", Page[Object], retention_rules, query=PAGED)

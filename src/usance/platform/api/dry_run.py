@@ -9,14 +9,20 @@ from typing import Any
 from usance.base.codes import FactKind
 from usance.base.ids import print_id
 from usance.base.tables import TABLES
-from usance.platform.store.write_set import Row, WriteSet
+from usance.platform.commands.unit_of_work import Outcome
+from usance.platform.store.write_set import Row
 
 
-def effects_of(*changes: WriteSet) -> dict[str, Any]:
-    """The part of write sets that a caller can judge."""
+def effects_of(*outcomes: Outcome) -> dict[str, Any]:
+    """The part of what would be written that a caller can judge.
+
+    The schedule has every instalment of each loan that would change, as it would be.
+    """
+    changes = [each.would for each in outcomes if each.would is not None]
+    schedule = {(row["loan"], row["no"]): row for each in outcomes for row in each.schedule}
     return {
         "facts": [_fact(row) for each in changes for row in _named("facts", each.facts)],
-        "schedule": [_terms(row) for each in changes for row in _named("loans", each.loans)],
+        "schedule": list(schedule.values()),
         "postings": [
             _posting(row) for each in changes for row in _named("postings", each.postings)
         ],
@@ -33,14 +39,6 @@ def _fact(row: dict[str, Any]) -> dict[str, Any]:
         "loan": print_id("ln", row["loan_id"]), "kind": FactKind(row["kind"]).label,
         "effective_on": _text(row["effective_on"]), "amount_minor": row["amount_minor"],
         "ref": str(row["ref"]),
-    }  # fmt: skip
-
-
-def _terms(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "loan": print_id("ln", row["loan_id"]), "disbursed_on": _text(row["disbursed_on"]),
-        "first_due_on": _text(row["first_due_on"]), "instalments": row["instalments"],
-        "principal_minor": row["principal_minor"], "rate_ppm": row["rate_ppm"],
     }  # fmt: skip
 
 

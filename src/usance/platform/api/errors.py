@@ -145,6 +145,17 @@ def _below(kind: type[UsanceError]) -> Iterator[type[UsanceError]]:
         yield from _below(each)
 
 
+MAX_LINE = 600
+"""Letters of a line that a message goes on for: nobody reads their own megabyte again."""
+
+
 def _sentence(text: str) -> str:
+    """A part of a message.
+
+    >>> _sentence("is no day"), len(_sentence("x" * 70_000))
+    ('Is no day.', 602)
+    """
+    text = "\n".join(line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+                     for line in text[:1_000_000].split("\n"))  # fmt: skip
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -81,6 +81,7 @@ class Group:
     def read(
         self, path: str, answer: type[BaseModel], function: Read, *,
         query: Mapping[str, Parameter] | None = None, scopes: Iterable[str] | None = None,
+        is_personal: bool = False,
     ) -> None:  # fmt: skip
         """A route that reads as its caller."""
         wanted = frozenset(self.scopes if scopes is None else scopes)
@@ -90,7 +91,8 @@ class Group:
                 return call.respond(await function(reading, call))
 
         summary = (function.__doc__ or "").strip().splitlines()[0]
-        self.add("GET", path, answering, Access(wanted, query=query or {}), {200: answer}, summary)
+        access = Access(wanted, query=query or {}, is_personal=is_personal)
+        self.add("GET", path, answering, access, {200: answer}, summary)
 
     def add(
         self, method: str, path: str, answering: Answering, access: Access, answers: Answers,

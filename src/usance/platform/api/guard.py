@@ -14,7 +14,7 @@ from starlette.responses import Response
 from usance.platform.api.calls import Call, idempotency_key
 from usance.platform.api.errors import RequestError
 from usance.platform.api.pages import changed_cursor
-from usance.platform.api.parameters import PATH_IDS, Parameter, check_id
+from usance.platform.api.parameters import PATH_IDS, Parameter, check_id, is_text
 from usance.platform.api.strict_json import parse
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import REQUEST_ID
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_BODY = 1 << 20
-NOT_FOUND = 404
+NOT_FOUND, PEOPLE = 404, "people"
 BODY_SECONDS = 20.0
 """Time that a body may take to come in."""
 NOBODY = Principal(-1, "nobody", PrincipalKind.BORROWER)
@@ -49,6 +49,8 @@ class Access:
     """True when an operator's session opens it too."""
     needs_session: bool = False
     is_public: bool = False
+    is_personal: bool = False
+    """True of words about people, which not every operator reads."""
     needs_key: bool = False
     has_body: bool = False
     max_body: int = MAX_BODY
@@ -93,6 +95,8 @@ def _check_path(call: Call, access: Access) -> None:
     """Refuse ids that are none; before one that nobody has, whatever is wrong with the body."""
     for name, value in call.path.items():
         if name not in PATH_IDS:
+            if not is_text(value):
+                raise RequestError("not_found", "there is nothing here")
             continue
         try:
             check_id(value, PATH_IDS[name], f"path.{name}")
@@ -175,6 +179,9 @@ def _check_access(call: Call, access: Access) -> None:
     if is_operator and access.operators:
         if access.command:
             COMMANDS[access.command].admit(call.principal)
+        elif access.is_personal and PEOPLE in call.principal.hidden:
+            raise Forbidden(f"{call.principal.name} does not read words about people",
+                            fix="Ask somebody whose role has it")  # fmt: skip
         elif access.scopes and access.scopes <= call.principal.hidden:
             raise Forbidden(
                 f"{call.principal.name} does not read what is for {' or '.join(access.scopes)}",

@@ -23,7 +23,6 @@ from usance.platform.commands.payments import provider_of
 from usance.platform.commands.unit_of_work import Outcome, Work, answered_before, do
 from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading
-from usance.platform.store.write_set import WriteSet
 
 group = Group("Money", "provider", "operations")
 MAX_LINES = 1_000
@@ -60,7 +59,7 @@ async def take_notices(call: Call) -> Response:
     before = await answered_before(work) if call.key else None
     if before is not None:
         return call.respond(before.answer, 200, {"Idempotent-Replay": "true"})
-    would: list[WriteSet] = []
+    would: list[Outcome] = []
     lines = [await _line(call, batch.provider, line, would) for line in batch.lines]
     if call.dry_run:
         return call.respond({"lines": lines, "would": effects_of(*would)})
@@ -73,7 +72,7 @@ async def take_notices(call: Call) -> Response:
     return call.respond(outcome.answer, 200, headers)
 
 
-async def _line(call: Call, provider: str, line: Any, would: list[WriteSet]) -> dict[str, Any]:
+async def _line(call: Call, provider: str, line: Any, would: list[Outcome]) -> dict[str, Any]:
     """The answer of one line; a dry run adds what it would write."""
     ref = line.get("ref") if isinstance(line, Mapping) else None
     if not isinstance(line, Mapping) or "provider" in line:
@@ -92,10 +91,10 @@ async def _line(call: Call, provider: str, line: Any, would: list[WriteSet]) -> 
     return _taken(ref, outcome, would)
 
 
-def _taken(ref: Any, outcome: Outcome, would: list[WriteSet]) -> dict[str, Any]:
+def _taken(ref: Any, outcome: Outcome, would: list[Outcome]) -> dict[str, Any]:
     """The answer of a line that was taken."""
     if outcome.would is not None:
-        would.append(outcome.would)
+        would.append(outcome)
     result = "booked" if outcome.answer.get("allocation") else "unallocated"
     if not outcome.is_new:
         result = "duplicate"
@@ -103,7 +102,7 @@ def _taken(ref: Any, outcome: Outcome, would: list[WriteSet]) -> dict[str, Any]:
 
 
 async def _for_nobody(
-    call: Call, body: Mapping[str, Any], ref: Any, would: list[WriteSet]
+    call: Call, body: Mapping[str, Any], ref: Any, would: list[Outcome]
 ) -> dict[str, Any]:
     """Money sent to a virtual account, or for a loan or user that is not there.
 

@@ -76,8 +76,13 @@ def _fits(text: str) -> bool:
     )  # an unescaped + arrives as a space
 
 
+def is_text(text: str) -> bool:
+    """True of 1 to 255 characters, none of them a control character."""
+    return 1 <= len(text) <= 255 and _CONTROL.search(text) is None
+
+
 def _text(text: str, where: str) -> str:
-    if not 1 <= len(text) <= 255 or _CONTROL.search(text):
+    if not is_text(text):
         fix = "Give 1 to 255 characters, none of them a control character"
         raise RequestError("invalid_field", "is no text", param=where, fix=fix)
     return text

@@ -23,7 +23,7 @@ from usance.platform.reads.virtual_accounts import accounts_of_user
 from usance.platform.user_record import load_user, read_id
 
 group = Group("Channels", "channel")
-READERS = ("channel", "operations", "finance")
+READERS = ("channel", "operations")
 
 
 async def one_user(read: Reading, call: Call) -> Any:

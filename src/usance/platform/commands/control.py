@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 APPROVAL_DAYS = 14
+MAX_ENTITY = 32_767
 TURN = "select pg_advisory_xact_lock(hashtextextended('usance.approval', $1))"
 """Two who agree at once do so one after the other: each sees what the other did."""
 PROPOSED = {"mandate.put": "mandate.proposed"}
@@ -186,6 +187,10 @@ async def state_group_fact(
 ) -> Decided:
     """Keep a group fact for the next close; one that no close could read is refused."""
     kind = _group_fact_kind(command.kind)
+    for name, given, least in (("entity", command.entity, 1), ("party", command.party, 0)):
+        if not least <= given <= MAX_ENTITY:
+            raise InvalidField("is no number of these", where=f"body.{name}",
+                               fix=f"Give {least} to {MAX_ENTITY}")  # fmt: skip
     number = await transaction.fetchval("select usance.next_ids('group_fact', 1)")
     row = group_fact_row(
         number, moment, entity=command.entity, kind=int(kind),
@@ -286,6 +291,13 @@ async def _waiting(
     return row
 
 
+def _check_decider(principal: Principal, command: str) -> None:
+    """Refuse whoever may neither do what was proposed nor decide on everything."""
+    if not principal.decides(command):
+        raise Forbidden(f"{principal.name} does not decide on {command}", where=principal.name,
+                        fix="Leave it to somebody whose role has it")  # fmt: skip
+
+
 async def _is_same_person(
     transaction: asyncpg.Connection, principal: Principal, given: list[int]
 ) -> bool:
@@ -314,6 +326,7 @@ def approve_with(commands: Mapping[str, Spec]) -> Any:
         from usance.platform.principals import SYSTEM
 
         row = await _waiting(transaction, principal, moment, command.approval)
+        _check_decider(principal, row["command"])
         if await _is_same_person(transaction, principal, row["given"]):
             raise ApprovalSamePerson("you have agreed already", where=command.approval,
                                      fix="Let somebody else approve it")  # fmt: skip
@@ -345,6 +358,7 @@ async def reject(
 ) -> Decided:
     """Refuse a proposal."""
     row = await _waiting(transaction, principal, moment, command.approval)
+    _check_decider(principal, row["command"])
     people = row.pop("people")
     row |= {"state": "rejected", "answer": {"reason": command.reason}}
     changes = WriteSet()

@@ -22,6 +22,8 @@ Command = TypeVar("Command")
 MAX_INTEGER = 2**53 - 1
 """The largest number that JSON carries whole everywhere."""
 MAX_TEXT = 20_000
+MAX_SHOWN = 60
+"""Letters of a wrong value that its refusal says again."""
 FIRST_DAY, LAST_DAY = date(1990, 1, 1), date(2199, 12, 31)
 """The days that a document may name."""
 
@@ -41,6 +43,16 @@ def read_command(kind: type[Command], body: Mapping[str, Any]) -> Command:
     })  # fmt: skip
 
 
+def shown(given: Any) -> str:
+    """A value that a refusal speaks of, cut where nobody reads on.
+
+    >>> shown("2024-02-30"), shown("x" * 70_000)[-5:]
+    ("'2024-02-30'", 'xxxx…')
+    """
+    text = repr(given[:MAX_SHOWN] if isinstance(given, str | list | tuple) else given)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
 def _is_needed(declared: Field[Any]) -> bool:
     return declared.default is MISSING and declared.default_factory is MISSING
 
@@ -51,7 +63,9 @@ def _unknown(name: str, known: list[str]) -> UnknownField:
     near = get_close_matches(name, known, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     fix = f"{hint}Give {', '.join(known)}" if known else "Send an empty object"
-    return UnknownField(f"there is no field {name}", where=f"body.{name}", fix=fix)
+    return UnknownField(
+        f"there is no field {name[:MAX_SHOWN]}", where=f"body.{name[:MAX_SHOWN]}", fix=fix
+    )
 
 
 def _value(declared: Field[Any], kind: Any, body: Mapping[str, Any]) -> Any:
@@ -73,7 +87,7 @@ def _value(declared: Field[Any], kind: Any, body: Mapping[str, Any]) -> Any:
 
 def _integer(given: Any, where: str) -> int:
     if type(given) is not int:
-        raise InvalidField(f"{given!r} is no whole number", where=where, fix="Give an integer")
+        raise InvalidField(f"{shown(given)} is no whole number", where=where, fix="Give an integer")
     if abs(given) > MAX_INTEGER:
         fix = f"Give -{MAX_INTEGER} to {MAX_INTEGER}"
         raise InvalidField("is beyond what can be kept", where=where, fix=fix)
@@ -82,7 +96,7 @@ def _integer(given: Any, where: str) -> int:
 
 def _text(given: Any, where: str) -> str:
     if not isinstance(given, str):
-        raise InvalidField(f"{given!r} is no text", where=where, fix="Give a string")
+        raise InvalidField(f"{shown(given)} is no text", where=where, fix="Give a string")
     if len(given) > MAX_TEXT or "\x00" in given:
         fix = f"Give at most {MAX_TEXT} characters, none of them NUL"
         raise InvalidField("is no text that can be kept", where=where, fix=fix)
@@ -91,7 +105,7 @@ def _text(given: Any, where: str) -> str:
 
 def _truth(given: Any, where: str) -> bool:
     if not isinstance(given, bool):
-        raise InvalidField(f"{given!r} is neither true nor false", where=where, fix="Give one")
+        raise InvalidField(f"{shown(given)} is neither true nor false", where=where, fix="Give one")
     return given
 
 
@@ -101,7 +115,9 @@ def _day(given: Any, where: str) -> date:
     try:
         day = date.fromisoformat(_day_text(given))
     except ValueError:
-        raise InvalidField(f"{given!r} is no day", where=where, fix="Give YYYY-MM-DD") from None
+        raise InvalidField(
+            f"{shown(given)} is no day", where=where, fix="Give YYYY-MM-DD"
+        ) from None
     _check_range(day, where)
     return day
 
@@ -123,9 +139,9 @@ def _moment(given: Any, where: str) -> datetime:
     try:
         moment = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     except (TypeError, ValueError):
-        raise InvalidField(f"{given!r} is no moment", where=where, fix=fix) from None
+        raise InvalidField(f"{shown(given)} is no moment", where=where, fix=fix) from None
     if moment.tzinfo is None:
-        raise InvalidField(f"{given!r} has no time zone", where=where, fix=fix)
+        raise InvalidField(f"{shown(given)} has no time zone", where=where, fix=fix)
     _check_range(moment.date(), where)
     return moment.astimezone(UTC)
 

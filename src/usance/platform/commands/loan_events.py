@@ -17,7 +17,7 @@ from usance.platform.commands.loan_change import answer_of, book_facts, check_da
 from usance.platform.commands.payments import check_reference, provider_of, reference_of
 from usance.platform.errors import InvalidField
 from usance.platform.loan_record import LoanRecord, load_loan
-from usance.platform.principals import Principal
+from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.refusals import AmountBeyond, ReferenceUsed, TermsRefused, WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, owner_of, read_id
@@ -200,8 +200,18 @@ async def charge_back(
                  provider)  # fmt: skip
     if loan.find(ref) is None:
         view = loan.at(moment.business_date).view()
-        _check_amount(command.amount_minor, view.paid.total + view.overpaid, "take back")
+        most = view.paid.total + view.overpaid
+        if principal.kind is PrincipalKind.PROVIDER:  # others' money is not its own to take
+            most = min(most, _brought(loan, provider))
+        _check_amount(command.amount_minor, most, "take back")
     return _close(moment, user, loan, added, "payment.charge_back", told_as=command.ref)
+
+
+def _brought(loan: LoanRecord, provider: int) -> int:
+    """The money of a loan that a provider has brought and not taken back."""
+    signs = {FactKind.PAID: 1, FactKind.RECOVERED: 1, FactKind.CHARGED_BACK: -1}
+    own = [each for each in loan.all_facts if each.kind in signs and each.arg == provider]
+    return sum(signs[each.kind] * each.amount_minor for each in own if not loan.is_gone(each.ref))
 
 
 async def charge_fee(

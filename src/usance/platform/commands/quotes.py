@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_AMOUNT_MINOR = 2_000_000_000
 """The largest loan that the router places."""
+MAX_METHOD = 64
 MAX_GRADE = 8
 _GRADE = (
     "select d.grade from usance.applications a join usance.decisions d using (decision_id) "
@@ -173,6 +174,9 @@ async def agree(
     if not command.shown_at <= command.accepted_at:
         fix = "Give when it was shown, then when it was accepted"
         raise InvalidField("was accepted before it was shown", where="body.accepted_at", fix=fix)
+    if not 1 <= len(command.method.strip()) <= MAX_METHOD:
+        fix = f"Say how it was accepted, in 1 to {MAX_METHOD} letters"
+        raise InvalidField("has no fit length", where="body.method", fix=fix)
     found = await transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
     if found is None:
         raise not_found("qu", number)

@@ -8,13 +8,14 @@ leaves its audit entry, and under a key its answer: the same command is refused 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
+from usance.base.ids import print_id
 from usance.platform.commands.command import (
     CREATED,
     Decided,
@@ -36,7 +37,9 @@ from usance.platform.errors import (
     RefusedBefore,
     StaleRead,
 )
+from usance.platform.loan_record import load_loans
 from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.reads.loans import schedule_answer
 from usance.platform.store.database import Database
 from usance.platform.store.write_set import Answer, AuditEntry, Event, Owner, WriteSet, write
 
@@ -47,6 +50,10 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 """The request that a command came with, told again with its refusal."""
 MAX_ATTEMPTS = 40
 """Times a command is decided again because somebody else was quicker, or took the last headroom."""
+MAX_LOANS_SHOWN = 20
+"""Loans whose instalments a dry run tells."""
+_LOAN = 0
+"""The place of the loan in rows of loans and of facts."""
 NOW = (
     "select case mode when 0 then clock else greatest(clock_timestamp(), clock) end as clock, "
     "mode, case mode when 0 then array(select nextval('usance.ticks') from generate_series(1, $1)) "
@@ -75,7 +82,9 @@ class Outcome:
     is_replay: bool = False
     status: int = CREATED
     would: WriteSet | None = None
-    """Everything that a dry run would have written."""
+    """Everything that a dry run would have written; of a proposal, what it would do in the end."""
+    schedule: Sequence[Mapping[str, Any]] = ()
+    """Instalments of the loans that a dry run would have changed, as they would be."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +166,13 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
                 if stored is not None:
                     return stored
             moment = replace(await now(transaction, work.services), full_limits=full)
-            decided = await _decide(transaction, work, moment)
+            decided, tried = await _decide(transaction, work, moment)
             changes = change_set(work, decided, body)
             await write(transaction, moment.at, moment.configuration, changes)
             if work.dry_run:  # what is told once leaves its audit, which a dry run does not keep
-                raise _DryRun(replace(outcome_of(replace(decided, once={})), would=changes))
+                would, schedule = tried or await _effect(transaction, work, moment, changes)
+                outcome = outcome_of(replace(decided, once={}))
+                raise _DryRun(replace(outcome, would=would, schedule=schedule))
             outcome = outcome_of(decided)
     except _DryRun as ended:
         return ended.outcome
@@ -169,22 +180,54 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
     return outcome
 
 
-async def _decide(transaction: asyncpg.Connection, work: Work, moment: Moment) -> Decided:
-    """The handler's decision, or a proposal where more than one has to agree."""
+Effect = tuple[WriteSet, Sequence[Mapping[str, Any]]]
+"""Everything that is written, and the instalments of its loans after it."""
+
+
+async def _decide(
+    transaction: asyncpg.Connection, work: Work, moment: Moment
+) -> tuple[Decided, Effect | None]:
+    """The handler's decision, or a proposal with its effect where more than one has to agree."""
     if work.spec.approvals > 1 and work.principal.kind is not PrincipalKind.SYSTEM:
-        await _try(transaction, work, moment)
-        return await propose(transaction, work.principal, moment, work.spec, work.command)
-    return await work.spec.handler(transaction, work.principal, moment, work.command)
+        tried = await _try(transaction, work, moment)
+        proposed = await propose(transaction, work.principal, moment, work.spec, work.command)
+        return proposed, tried
+    return await work.spec.handler(transaction, work.principal, moment, work.command), None
 
 
-async def _try(transaction: asyncpg.Connection, work: Work, moment: Moment) -> None:
-    """Decide and undo it: what would be refused in the end is not proposed."""
+async def _try(transaction: asyncpg.Connection, work: Work, moment: Moment) -> Effect | None:
+    """Decide and undo it: what would be refused in the end is not proposed.
+
+    A dry run also tells what it would do.
+    """
     attempt = transaction.transaction()
     await attempt.start()
     try:
-        await work.spec.handler(transaction, work.principal, moment, work.command)
+        decided = await work.spec.handler(transaction, work.principal, moment, work.command)
+        if not work.dry_run:
+            return None
+        changes = change_set(work, decided, work.content)
+        await write(transaction, moment.at, moment.configuration, changes)
+        return await _effect(transaction, work, moment, changes)
     finally:
         await attempt.rollback()
+
+
+async def _effect(
+    transaction: asyncpg.Connection, work: Work, moment: Moment, changes: WriteSet
+) -> Effect:
+    """Everything that was written, with the instalments that its loans have now.
+
+    Whoever brings money does not read the loans it is for.
+    """
+    if work.principal.kind in (PrincipalKind.PROVIDER, PrincipalKind.AGENCY):
+        return changes, ()
+    ids = {row[_LOAN] for row in (*changes.loans, *changes.facts)}
+    loans = await load_loans(transaction, sorted(ids)[:MAX_LOANS_SHOWN])
+    day = moment.business_date
+    rows = [{"loan": print_id("ln", each.loan_id), **row}
+            for each in loans for row in schedule_answer(each, day)]  # fmt: skip
+    return changes, rows
 
 
 async def now(transaction: asyncpg.Connection, services: Services) -> Moment:

@@ -89,7 +89,7 @@ async def act(visit: Visit) -> Response:
         return _form(visit, action, given, error=error, told_to=told_to)
     if is_final:
         return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
-    effect = effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
+    effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
     return _form(visit, action, given, effect=effect)
 
 
@@ -133,12 +133,14 @@ def _value(field: Field, text: str, currency: Currency) -> Any:
 
 
 def effect_of(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:
-    """Facts, terms and postings of a dry run, as they are shown."""
+    """Facts, instalments and postings of a dry run, as they are shown."""
     chart = load_chart()
     return {
         "facts": [{**each, "amount": printed(each["amount_minor"], currency)}
                   for each in would["facts"]],
-        "schedule": would["schedule"],
+        "schedule": [{**each, "due": printed(each["due"]["total_minor"], currency),
+                      "outstanding": printed(each["outstanding"]["total_minor"], currency)}
+                     for each in would["schedule"]],
         "postings": [{**each, "name": chart.of(each["account"]).name,
                       "amount": printed(each["amount_minor"], currency)}
                      for each in would["postings"]],

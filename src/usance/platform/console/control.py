@@ -65,7 +65,8 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
     return visit.page(
         "control", "approval", f"{visit.texts['approval']} {found['approval']}", status,
         found=found, payload=payload, error=error, key=secrets.token_urlsafe(18),
-        may_approve=visit.may("approval.approve"), tabs=_parts(visit),
+        may_approve=visit.may("approval.approve")
+        and visit.operator.principal.decides(found["command"]), tabs=_parts(visit),
     )  # fmt: skip
 
 

@@ -210,7 +210,7 @@ async def act(visit: Visit) -> Response:
     if is_final:
         done = "" if outcome.status == WAITING else f"?done={action.name}"
         return see(f"{BASE}/{kind}/{_name(visit)}{done}")
-    effect = effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
+    effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
     after = outcome.answer.get("unallocated", outcome.answer)
     after = after if isinstance(after, dict) else outcome.answer
     return _form(visit, kind, action, given, effect=effect, after=_facts(visit, after, currency))

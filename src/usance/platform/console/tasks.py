@@ -173,9 +173,7 @@ async def act(visit: Visit) -> Response:
         return _form(visit, task, choices, given, error=error)
     answer = _shown(visit, outcome.answer, currency)
     if not is_final:
-        effect = (
-            effect_of(effects_of(outcome.would), currency) if outcome.would is not None else None
-        )
+        effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
         return _form(visit, task, choices, given, effect=effect, after=answer)
     if outcome.status == WAITING or secrets_in(outcome.answer):
         return visit.page(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 JOB = "provider.file"
 MAX_FILE = 16 << 20
 MAX_PROBLEMS = 100
+MAX_PROFILE = 64
 """Refused lines that a job tells one by one; the others are counted."""
 REPORT_EVERY = 200
 COLUMNS = ("ref", "loan", "user", "amount_minor", "currency", "effective_on")
@@ -92,7 +93,7 @@ def _statement(name: str, content: bytes, profile: str, provider: str | None) ->
 
     A partner names a profile that is shipped, never a file of this machine.
     """
-    if not profile.isidentifier():
+    if not profile.isidentifier() or len(profile) > MAX_PROFILE:
         raise InvalidField("is no name of a profile", where="body.profile",
                            fix="Give one that is shipped, such as psp or iso20022")  # fmt: skip
     try:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 OVERLAP = timedelta(hours=24)
 """Time that a rotated key goes on beside its successor."""
+MAX_PER_MINUTE, MAX_DAYS = 1_000_000, 3_660
 PERSON_FIELDS = ("name", "national_id", "phone", "email")
-MIN_REASON = 10
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,13 @@ async def create(
     """Make a key; it is told once."""
     if not 1 <= len(command.party) <= 100:
         raise InvalidField("has no fit length", where="body.party", fix="Give 1 to 100 letters")
-    if not command.scopes or (command.per_minute or 1) < 1 or not 1 <= (command.days or 1) <= 3_660:
-        raise InvalidField("is no key that anybody could use", where="body.scopes",
-                           fix="Give scopes, and limits above zero")  # fmt: skip
+    if not command.scopes:
+        raise InvalidField("is empty", where="body.scopes", fix="Give what the key may do")
+    for name, given, most in (("per_minute", command.per_minute, MAX_PER_MINUTE),
+                              ("days", command.days, MAX_DAYS)):  # fmt: skip
+        if given is not None and not 1 <= given <= most:
+            raise InvalidField("is no limit of a key", where=f"body.{name}",
+                               fix=f"Give 1 to {most}, or leave it out")  # fmt: skip
     scopes = [str(each) for each in command.scopes]
     try:
         owner = await principal_of_party(
@@ -159,9 +163,8 @@ async def reveal(
     if command.field not in PERSON_FIELDS:
         raise InvalidField("is no field that can be shown", where="body.field",
                            fix=f"Give {', '.join(PERSON_FIELDS)}")  # fmt: skip
-    if len(command.reason.strip()) < MIN_REASON:
-        raise InvalidField("says too little", where="body.reason",
-                           fix=f"Give a reason of at least {MIN_REASON} letters")  # fmt: skip
+    if not command.reason.strip():
+        raise InvalidField("is empty", where="body.reason", fix="Say why it has to be seen")
     user = await load_user(transaction, read_id(command.user, "us", "user"))
     kept = await transaction.fetchval(
         "select details from usance.user_persons where user_id = $1", user.user_id

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from usance.base.errors import unknown
 from usance.platform.errors import UnknownPrincipal
 from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.refusals import NameTaken
 
 if TYPE_CHECKING:
     import asyncpg
@@ -71,11 +73,24 @@ async def principal_of_party(
         kind, number, party,
     )  # fmt: skip
     if found is None:
-        found = await connection.fetchval(
-            "select usance.add_principal($1, $2, $3, 0, $4, $5)",
-            f"{kind}/{party}" if number else party, kind, number, wanted, human,
-        )  # fmt: skip
+        with unless_taken("party"):
+            found = await connection.fetchval(
+                "select usance.add_principal($1, $2, $3, 0, $4, $5)",
+                f"{kind}/{party}" if number else party, kind, number, wanted, human,
+            )  # fmt: skip
     return int(found)
+
+
+@contextmanager
+def unless_taken(where: str) -> Iterator[None]:
+    """Refuse a name or address that the database has already."""
+    from asyncpg import UniqueViolationError
+
+    try:
+        yield
+    except UniqueViolationError as error:
+        raise NameTaken("somebody has it already", where=where,
+                        fix="Give another, or go on with who is there") from error  # fmt: skip
 
 
 def _check(kind: str, scopes: list[str]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from usance.base.documents import parse_yaml
 from usance.base.errors import unknown
 from usance.platform.errors import RolesRefused
+from usance.platform.principals import DECIDES
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Roles:
     second_factor: frozenset[str] = frozenset()
     """Commands that take a one-time password in live."""
     readers: Mapping[str, list[str]] = field(default_factory=dict)
-    """Roles that read what keys of a scope read, by scope."""
+    """Roles that read what keys of a scope read, by scope; under `people`, words about people."""
+    deciders: frozenset[str] = frozenset()
+    """Roles that decide on every proposal, not on those of their own commands alone."""
 
     @classmethod
     @cache
@@ -47,10 +50,12 @@ class Roles:
         without_role = frozenset(document["partners_and_jobs"])
         second = frozenset(document.get("second_factor", ()))
         readers = document.get("reads", {})
-        roles = cls(document["roles"], document["screens"], without_role, second, readers)
+        deciders = frozenset(document.get("decides_all", ()))
+        roles = cls(document["roles"], document["screens"], without_role, second, readers, deciders)
         for name, role in roles.by_name.items():
             _check(name, role)
-        for place, names in (*roles.screens.items(), *readers.items()):
+        places = (*roles.screens.items(), *readers.items(), ("decides_all", sorted(deciders)))
+        for place, names in places:
             for name in names:
                 if name not in roles.by_name:
                     raise unknown("role", name, roles.by_name, where=place)
@@ -64,6 +69,10 @@ class Roles:
     def commands(self, role: str) -> frozenset[str]:
         """The commands of a role."""
         return frozenset(self.by_name[role]["commands"])
+
+    def scopes(self, role: str) -> frozenset[str]:
+        """The commands of a role, with the right to decide on every proposal if it has that."""
+        return self.commands(role) | ({DECIDES} if role in self.deciders else set())
 
     def authority(self, role: str) -> Mapping[str, int]:
         """The largest amount of a role for each command that has a limit."""

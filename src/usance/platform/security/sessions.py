@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from usance.platform.errors import InvalidField, SignInFailed, UnknownPrincipal
 from usance.platform.lender import LIVE
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.security.keys import SESSION_PREFIX, hash_of
+from usance.platform.security.keys import SESSION_PREFIX, hash_of, unless_taken
 from usance.platform.security.passwords import check_password, hasher, is_password, unmatched_hash
 from usance.platform.security.roles import Roles
 from usance.platform.security.totp import TOTP_LENGTH, TOTP_LETTERS, step_of
@@ -54,11 +54,12 @@ async def create_operator(
     email = email.strip().lower()
     if not _EMAIL.fullmatch(email):
         raise InvalidField("is no address of mail", where="email", fix="Give one like a@b.example")
-    principal_id: int = await connection.fetchval(
-        "select usance.add_principal($1, 'operator', 0::smallint, 0, $2, $3)",
-        email, [], human or email,
-    )  # fmt: skip
-    await let_sign_in(connection, principal_id, email, role, password)
+    with unless_taken("email"):
+        principal_id: int = await connection.fetchval(
+            "select usance.add_principal($1, 'operator', 0::smallint, 0, $2, $3)",
+            email, [], human or email,
+        )  # fmt: skip
+        await let_sign_in(connection, principal_id, email, role, password)
     return principal_id
 
 
@@ -135,7 +136,7 @@ async def owner_of_session(connection: asyncpg.Connection, token: str) -> Operat
     roles, role = Roles.load(), row["role"]
     needs_totp = row["mode"] == LIVE and not row["has_totp"]
     principal = Principal(
-        row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0, roles.commands(role),
+        row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0, roles.scopes(role),
         row["human"], roles.authority(role), roles.second_factor if needs_totp else frozenset(),
         roles.hidden(role),
     )  # fmt: skip
