@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
 
+from usance.base.dates import from_day
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.router.requests import Requests
 from usance.match.router.router import CHANGE, route
@@ -35,6 +37,18 @@ def changes(made: Stream, requests: Requests) -> list[int]:
 
 def test_demand_that_stays_is_no_change(steady: Stream) -> None:
     assert changes(steady, steady.requests) == []
+
+
+def test_requests_before_the_period_begin_it(steady: Stream) -> None:
+    days = steady.requests.requested_at // 86_400_000_000
+    first, last = from_day(int(days[0])), from_day(int(days[-1]) + 1)
+
+    def margin(begin: date) -> int:
+        mandates = replace(steady.mandates, period=(begin, last))
+        return int(route(steady.requests, mandates, ENGINE).decisions.margin.sum())
+
+    middle = from_day(int(days[REQUESTS // 2]))
+    assert margin(middle) == pytest.approx(margin(first), rel=0.01)
 
 
 def test_every_turn_of_the_mix_is_seen_within_two_days(steady: Stream) -> None:

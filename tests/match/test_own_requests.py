@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_order_numbers_and_units(tmp_path: Path) -> None:
     assert made.user_id.tolist() == [2, 1, 1]
 
 
+def test_moments_as_the_mapping_writes_days(tmp_path: Path) -> None:
+    table, out = tmp_path / "own.csv", tmp_path / "STREAM.csv"
+    table.write_text(f"{HEADER}03/06/2024,K-1,a,sme,1,6,9%,1,2\n", encoding="utf-8")
+    names = replace(NAMES, dates="%d/%m/%Y")
+    write_own_requests(table, out, names, Mandates((), time_zone="Africa/Nairobi"))
+    assert "2024-06-02T21:00:00Z,16385," in out.read_text()
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -54,9 +63,14 @@ def test_order_numbers_and_units(tmp_path: Path) -> None:
         ("soon,K,a,sme,1,6,9%,1,2\n", "1 cell of column 'when' is no moment"),
         ("2024-06-03,K,a,sme,1.234,6,9%,1,2\n", "is no amount"),
         ("", "no requests"),
+        ("2024-06-04,K-2,a,,1,6,9%,1,2\n", r"sme\): empty \(line 2\)"),
+        (
+            "2024-06-04,K-2,a,sme,1,6,9%,1,2\n2024-06-03,K-1,a,car,1,6,9%,1,2\n",
+            r"no product of the mandates \(v_pocket, instalment, sme\): 'car' \(line 3\)",
+        ),
         (
             "2024-06-04,K-2,a,sme,1,1300,9%,1,2\n2024-06-03,K-1,a,sme,1,6,9%,1,2\n",
-            r"own\.csv line 2: months is 1300, outside 1 to 1200",
+            r"1 cell of column 'months' is no months of a request: '1300' \(line 2\)",
         ),
     ],
 )

@@ -197,6 +197,10 @@ class ColumnFile:
             self._keep(name, what, self.texts(name), np.array([*wrong, False]).take(places))
         return np.array([*values, 0], np.int64).take(places)
 
+    def refuse(self, name: str, what: str, wrong: Any) -> None:
+        """Keep one problem for all cells of a column that could be read and cannot be."""
+        self._keep(name, what, self.texts(name), wrong)
+
     def _keep(self, name: str, what: str, cells: Any, wrong: Any) -> None:
         """One problem for all bad cells of a column."""
         rows = np.flatnonzero(np.asarray(wrong))
@@ -204,7 +208,11 @@ class ColumnFile:
             return
         lines = row_lines(self.path, len(self)) if self.path.is_file() else _lines_of(len(self))
         word = row_word(self.path)
-        shown = ", ".join(f"'{cells[int(r)]}' ({word} {lines[r]})" for r in rows[:EXAMPLES])
+        given = [cells[int(row)].as_py() for row in rows[:EXAMPLES]]
+        shown = ", ".join(
+            f"{'empty' if cell is None else repr(cell)} ({word} {lines[row]})"
+            for cell, row in zip(given, rows[:EXAMPLES], strict=True)
+        )
         more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
         theirs = self.names.columns.get(name, name)
         count = f"{len(rows):,} cell{'s' * (len(rows) > 1)} of column '{theirs}'"

@@ -22,9 +22,8 @@ A column is declared by `IntegerColumn` (a range, names that stand for numbers),
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +67,12 @@ class DateColumn:
 
 
 Column = IntegerColumn | MomentColumn | DateColumn
-Places = Callable[[Sequence[int]], list[str]]
-"""The places of rows, for messages."""
 
 
 def read_columns(
-    path: Path | str, columns: Mapping[str, Column], error: type[InputError],
-    places: Places | None = None,
-) -> dict[str, I64]:  # fmt: skip
-    """The columns asked for; others are ignored. `places` names rows, else file and line do."""
-    places = places or partial(line_numbers, path)
+    path: Path | str, columns: Mapping[str, Column], error: type[InputError]
+) -> dict[str, I64]:
+    """The columns asked for; others are ignored."""
     table = _texts(path, columns, error)
     missing = [
         error(f"has no column {name}", where=str(path), fix=f"Add it; it has {_shown(table)}")
@@ -94,7 +89,7 @@ def read_columns(
         cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
         values = _fast(cells, column)
         if values is None:
-            values, wrong = _slow(cells, name, column, places, error, MAX_PROBLEMS - len(problems))
+            values, wrong = _slow(cells, name, column, path, error, MAX_PROBLEMS - len(problems))
             problems += wrong
         found[name] = values
     raise_all(problems, where=str(path))
@@ -224,7 +219,7 @@ def _numbers(cells: Any) -> I64:
 
 
 def _slow(
-    cells: Any, name: str, column: Column, places: Places, error: type[InputError], most: int
+    cells: Any, name: str, column: Column, path: Path | str, error: type[InputError], most: int
 ) -> tuple[I64, list[UsanceError]]:
     """A column cell by cell; the first that cannot be read are named, each with its line."""
     values, wrong = np.zeros(len(cells), np.int64), dict[int, InputError]()
@@ -232,16 +227,17 @@ def _slow(
         if len(wrong) >= most:
             break
         try:
-            values[row] = _cell(text or "", name, column, error)
+            values[row] = read_cell(text or "", name, column, error)
         except InputError as problem:
             wrong[row] = problem
     return values, [
         error(problem.what, where=at, fix=problem.fix)
-        for problem, at in zip(wrong.values(), places([*wrong]), strict=True)
+        for problem, at in zip(wrong.values(), line_numbers(path, [*wrong]), strict=True)
     ]
 
 
-def _cell(text: str, name: str, column: Column, error: type[InputError]) -> int:
+def read_cell(text: str, name: str, column: Column, error: type[InputError] = InputError) -> int:
+    """The number of one cell; an error says why it has none."""
     if isinstance(column, MomentColumn):
         return round(parse_moment(text).timestamp() * 1_000_000)
     if isinstance(column, DateColumn):

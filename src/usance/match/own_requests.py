@@ -7,7 +7,6 @@ The file is read by a mapping (`usance.base.column_files`) that names `requested
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,15 +18,15 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.atomic_files import check_file_place, naming_failures, replace
 from usance.base.column_files import ColumnFile, ColumnNames, first_rows
-from usance.base.csv_lines import row_lines, row_word
 from usance.base.errors import raise_all
 from usance.base.ids import PER_USER
-from usance.match.csv_columns import write_columns
+from usance.match.csv_columns import Column, IntegerColumn, read_cell, write_columns
 from usance.match.errors import StreamError
 from usance.match.mandates.mandate import Mandates
-from usance.match.router.requests import read_requests
+from usance.match.router.requests import stream_columns
 
 NEEDED = ("requested_at", "loan", "product", "amount", "months", "rate", "grade", "region")
+WORDS = ("product", "region", "channel", "attributes")
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -41,11 +40,17 @@ def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mand
     zone = ZoneInfo(mandates.time_zone)
     file = ColumnFile(path, names)
     file.need(*NEEDED)
-    at = file.read("requested_at", "moment", lambda cell: _moment(cell, zone))
+    at = file.read("requested_at", "moment", lambda cell: _moment(cell, names.dates, zone))
+    known = stream_columns(mandates)
     numbers = {
         "amount_minor": file.amounts("amount", mandates.currency), "months": file.wholes("months"),
         "rate_ppm": file.rates("rate"), "grade": file.wholes("grade"),
     }  # fmt: skip
+    for name, ours in (("amount", "amount_minor"), ("months", "months"), ("rate", "rate_ppm")):
+        _check_range(file, name, numbers[ours], known[ours])
+    for name in (*WORDS, "grade"):
+        if file.has(name):
+            _check_words(file, name, known[name])
     raise_all(file.problems, where=str(path))
     if not len(file):
         raise StreamError("no requests", where=str(path), fix="Give a row for each")
@@ -55,10 +60,7 @@ def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mand
         what = f"loan {refs[again]!r} is there twice" if refs[again] else "a loan has no name"
         raise StreamError(what, where=str(path), fix="Give every request a name of its own")
     loan_id = _loan_ids(file, loans)
-    words = {
-        name: file.texts(name).fill_null("")
-        for name in ("product", "region", "channel", "attributes") if file.has(name)
-    }  # fmt: skip
+    words = {name: file.texts(name).fill_null("") for name in WORDS if file.has(name)}
     order = np.lexsort((loan_id, at))
     columns: dict[str, Any] = {
         "requested_at": [_written(int(each)) for each in at[order]], "loan_id": loan_id[order],
@@ -66,18 +68,31 @@ def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mand
         **{name: texts.take(order) for name, texts in words.items()},
         "loan_ref": file.texts("loan").take(order),
     }  # fmt: skip
-    lines, word = row_lines(path, len(file)), row_word(path)
-
-    def places(rows: Sequence[int]) -> list[str]:
-        return [f"{path} {word} {lines[order[row]]}" for row in rows]
-
     with naming_failures(out), TemporaryDirectory() as folder:
         stream = Path(folder) / "stream.csv"
         write_columns(stream, columns)
-        read_requests(stream, mandates, places)
         out.parent.mkdir(parents=True, exist_ok=True)
         replace(out, stream.read_bytes())
     return len(order)
+
+
+def _check_range(file: ColumnFile, name: str, values: I64, column: Column) -> None:
+    """Keep a problem for numbers that no request has, however they are written."""
+    assert isinstance(column, IntegerColumn), "amounts, months and rates are numbers"
+    wrong = (values < column.lowest) | (values > column.highest)
+    if not file.problems:  # what could not be read is zero
+        file.refuse(name, f"{name} of a request", wrong)
+
+
+def _check_words(file: ColumnFile, name: str, column: Column) -> None:
+    """Keep a problem for words that the mandates do not know."""
+    assert isinstance(column, IntegerColumn), "words stand for numbers"
+    choices = [word for word in column.names if word]
+    shown = f" ({', '.join(choices[:8])}{' …' * (len(choices) > 8)})" if choices else ""
+    what = f"{name} of the mandates{shown}"
+    file.read(name, what, lambda cell: read_cell(cell, name, column))
+    if name in NEEDED:
+        file.refuse(name, what, np.asarray(file.texts(name).is_null()))
 
 
 def _loan_ids(file: ColumnFile, loans: I64) -> I64:
@@ -92,8 +107,12 @@ def _loan_ids(file: ColumnFile, loans: I64) -> I64:
     return np.asarray((users + 1) * PER_USER + number, np.int64)
 
 
-def _moment(cell: str, zone: ZoneInfo) -> int:
-    given = datetime.fromisoformat(cell)
+def _moment(cell: str, pattern: str, zone: ZoneInfo) -> int:
+    """A moment as the mapping writes days, with or without an hour, or in the ISO form."""
+    try:
+        given = datetime.strptime(cell, pattern)  # noqa: DTZ007 -- its zone follows
+    except ValueError:
+        given = datetime.fromisoformat(cell)
     known = given if given.tzinfo else given.replace(tzinfo=zone)
     return (known - _EPOCH) // _MICROSECOND
 

@@ -64,19 +64,24 @@ class DemandEstimator:
         *,
         share: float = 1.0,
     ) -> None:
-        self.first_day, self.last_day = first_day, last_day
-        self._columns, self._zone, self._share = columns, zone, share
+        self._columns, self._zone, self._share, self._demand = columns, zone, share, demand
         self.seen, self._period_seen = 0, 0
         self._stride, self._changed_at = 1, 0
         self._recent = np.zeros((len(Requests.__slots__) + 1, 0), np.int64)
         self._recent_rows = make_request_rows(Requests(*self._recent[1:]), columns, zone)
-        self._ends = np.minimum(columns.last_day, last_day) - first_day
-        days = np.arange(first_day, last_day + 1)
-        self._months = np.array([to_month(from_day(int(each))) for each in days])
         self._hours = np.ones(HOURS)
         self._forecast_weight = LEVEL_WEIGHT if demand is not None else 0
+        if demand is not None:
+            self._segments = make_request_rows(demand.segments, columns, zone)
+        self._set_period(first_day, last_day)
+
+    def _set_period(self, first_day: int, last_day: int) -> None:
+        """Expect demand from one day to another."""
+        self.first_day, self.last_day, demand = first_day, last_day, self._demand
+        self._ends = np.minimum(self._columns.last_day, last_day) - first_day
+        days = np.arange(first_day, last_day + 1)
+        self._months = np.array([to_month(from_day(int(each))) for each in days])
         self._by_day = np.ones(len(days))
-        self._demand = demand
         if demand is not None:
             self._by_day = np.full(len(days), demand.total_requests / len(days))
             if demand.by_day:
@@ -86,7 +91,6 @@ class DemandEstimator:
                 )
                 if counts.any():
                     self._by_day = counts.astype(np.float64)
-            self._segments = make_request_rows(demand.segments, columns, zone)
 
     @property
     def has_no_forecast(self) -> bool:
@@ -118,11 +122,15 @@ class DemandEstimator:
         self._recent_rows = make_request_rows(
             Requests(*self._recent[1:]), self._columns, self._zone
         )
-        if arrays["period"].tolist() == [self.first_day, self.last_day]:
+        first, last = arrays["period"].tolist()
+        if last == self.last_day and first <= self.first_day:
+            self._set_period(first, last)
             self._period_seen = int(arrays["period_seen"])
 
     def observe(self, rows: RequestRows, start: int, stop: int) -> None:
-        """Count requests by hour."""
+        """Count requests by hour; the period begins with the first, if that comes before it."""
+        if stop > start and rows.day[start] < self.first_day:
+            self._set_period(int(rows.day[start]), self.last_day)
         counts = np.bincount(rows.second[start:stop] // 3600, minlength=HOURS)[:HOURS]
         self._hours = self._hours + counts  # another array: copies of this object keep theirs
 

@@ -28,7 +28,6 @@ from usance.match.csv_columns import (
     Column,
     IntegerColumn,
     MomentColumn,
-    Places,
     line_numbers,
     read_columns,
     text_column,
@@ -88,9 +87,9 @@ def from_columns(**columns: Any) -> Requests:
     return Requests(*(np.ascontiguousarray(given[name], np.int64) for name in names))
 
 
-def read_requests(path: Path | str, mandates: Mandates, places: Places | None = None) -> Requests:
-    """The requests of a stream file, or everything that is wrong with it, named by `places`."""
-    found = read_columns(path, _declared(mandates), StreamError, places)
+def read_requests(path: Path | str, mandates: Mandates) -> Requests:
+    """The requests of a stream file, or everything that is wrong with it."""
+    found = read_columns(path, stream_columns(mandates), StreamError)
     requests = from_columns(**{name: found[name] for name in found})
     if not len(requests):
         raise StreamError(
@@ -102,7 +101,7 @@ def read_requests(path: Path | str, mandates: Mandates, places: Places | None = 
 
 def loan_refs(path: Path | str, mandates: Mandates) -> list[str]:
     """Own names of the loans of a stream file, in its order; none where it keeps no names."""
-    return text_column(path, "loan_ref", _declared(mandates), StreamError)
+    return text_column(path, "loan_ref", stream_columns(mandates), StreamError)
 
 
 def _row(row: int) -> str:
@@ -143,7 +142,8 @@ def write_requests(path: Path, requests: Requests) -> None:
     write_columns(path, columns)
 
 
-def _declared(mandates: Mandates) -> dict[str, Column]:
+def stream_columns(mandates: Mandates) -> dict[str, Column]:
+    """Columns of a stream, with the words and numbers that the mandates know."""
     products = {product.label: int(product) for product in Product}
     grades = {str(grade): grade for grade in mandates.platform.losses}
     regions, channels = mandates.regions.numbers, mandates.channels.numbers
