@@ -8,6 +8,7 @@ never stops the others.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 LOG = logging.getLogger("usance.day")
-LOANS_AT_ONCE = 2_000
+LOANS_AT_ONCE, SERVED_AT_ONCE = 2_000, 1_024
+"""Loans that are replayed one by one and read together; and those that wait for their batches."""
 SERVE_JOB = "loan.serve"
 _PARTS = (DayPart.MORNING, DayPart.EVENING)
 _LAST_MOMENT = time(23, 59, 59, 999_999, fold=1)
@@ -85,18 +87,15 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
     """
     served = aside = 0
     arrears: list[tuple[int, int, int, int]] = []
-    async for piece in _pieces(platform, half.day):
+    async for piece in _pieces(platform, half):
         arrears += piece.arrears
-        for loan_id in piece.due:
-            command = ServeLoan(print_id("ln", loan_id), half.day, str(half.part))
-            try:
-                if loan_id in piece.unread:
-                    raise piece.unread[loan_id]
-                served += (await platform.do(SYSTEM, command)).is_new
-            except Exception as error:
-                LOG.warning("%s is set aside", command.loan, exc_info=True)
-                aside += 1
-                await _set_aside(platform, command, error)
+        for start in range(0, len(piece.due), SERVED_AT_ONCE):
+            ended = await asyncio.gather(*(
+                _serve(platform, half, loan_id, piece.unread.get(loan_id))
+                for loan_id in piece.due[start : start + SERVED_AT_ONCE]
+            ))  # fmt: skip
+            served += sum(each is True for each in ended)
+            aside += sum(each is None for each in ended)
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
         await enqueue_deals(platform, half.day)
@@ -110,6 +109,21 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
     return aside
 
 
+async def _serve(
+    platform: Platform, half: HalfDay, loan_id: int, unread: Exception | None
+) -> bool | None:
+    """Serve a loan, in a batch with others: True if something fell due; none if it is set aside."""
+    command = ServeLoan(print_id("ln", loan_id), half.day, str(half.part))
+    try:
+        if unread is not None:
+            raise unread
+        return (await platform.do(SYSTEM, command)).is_new
+    except Exception as error:
+        LOG.warning("%s is set aside", command.loan, exc_info=True)
+        await _set_aside(platform, command, error)
+        return None
+
+
 @dataclass
 class Piece:
     """Open loans of a piece: those in arrears, and those that something may fall due on."""
@@ -121,15 +135,16 @@ class Piece:
     """Loans that could not be read, with the reason; they are among those due."""
 
 
-async def _pieces(platform: Platform, day: date) -> AsyncIterator[Piece]:
+async def _pieces(platform: Platform, half: HalfDay) -> AsyncIterator[Piece]:
     """Open loans, piece by piece in the order of their ids: by columns where they have a fold."""
+    day = half.day
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         parameters = (await now(transaction, platform.services)).lender.parameters
         rules = ServicingRules.at(day, parameters)
         async for folds in fold_columns(transaction, open_only=True):
             piece = Piece()
             is_later = folds.through > to_day(day)  # facts of a later day: served as of then
-            _arrears(folds.only(~is_later), day, rules, piece)
+            _arrears(folds.only(~is_later), half, rules, piece)
             others = [*folds.others, *folds.loan_ids[is_later].tolist()]
             for start in range(0, len(others), LOANS_AT_ONCE):
                 for loan_id, loan in await _read(platform, others[start : start + LOANS_AT_ONCE]):
@@ -143,9 +158,12 @@ async def _pieces(platform: Platform, day: date) -> AsyncIterator[Piece]:
             yield piece
 
 
-def _arrears(folds: FoldColumns, day: date, rules: ServicingRules, piece: Piece) -> None:
-    """Add the loans past due, and of them those on whose days of fees and claims this one is."""
-    today = to_day(day)
+def _arrears(folds: FoldColumns, half: HalfDay, rules: ServicingRules, piece: Piece) -> None:
+    """Add the loans past due, and of them those on whose days of fees and claims this one is.
+
+    Fees are of the morning.
+    """
+    today = to_day(half.day)
     if len(folds.rows):
         folds = folds.only(folds.rows["terms"]["first_due_on"] < today)
     if not len(folds.rows):
@@ -165,12 +183,13 @@ def _arrears(folds: FoldColumns, day: date, rules: ServicingRules, piece: Piece)
     is_due = (late_since + triggers + 1 == today) | (
         late_since + rules.charge_off_days + 1 == today
     )
-    fees = instalment_columns(folds.booked().states)
-    unpaid = (fees.due - fees.covered).sum(axis=1) > 0
-    has_fee = np.repeat(np.arange(len(is_due)), np.diff(fees.offsets))[
-        unpaid & (fees.due_on + rules.grace_days + 1 == today)
-    ]
-    is_due[has_fee] = True
+    if half.part is DayPart.MORNING:
+        fees = instalment_columns(folds.booked().states)
+        unpaid = (fees.due - fees.covered).sum(axis=1) > 0
+        has_fee = np.repeat(np.arange(len(is_due)), np.diff(fees.offsets))[
+            unpaid & (fees.due_on + rules.grace_days + 1 == today)
+        ]
+        is_due[has_fee] = True
     piece.due += folds.loan_ids[is_due].tolist()
 
 

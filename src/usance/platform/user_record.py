@@ -44,14 +44,20 @@ class UserRecord:
 
 async def load_user(transaction: asyncpg.Connection, user_id: int) -> UserRecord:
     """A user whom the principal of the transaction sees; the version is read before all else."""
-    found = await transaction.fetchrow(
+    found = await load_users(transaction, [user_id])
+    if not found:
+        raise not_found("us", user_id)
+    return found[0]
+
+
+async def load_users(transaction: asyncpg.Connection, user_ids: Iterable[int]) -> list[UserRecord]:
+    """Users by their ids, as far as the principal of the transaction sees them."""
+    rows = await transaction.fetch(
         "select u.*, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
         "c.worst_days, c.held_minor, c.records from usance.users u "
-        "join usance.user_counters c using (user_id) where u.user_id = $1", user_id,
+        "join usance.user_counters c using (user_id) where u.user_id = any($1)", list(user_ids),
     )  # fmt: skip
-    if found is None:
-        raise not_found("us", user_id)
-    return user_of(dict(found))
+    return [user_of(dict(row)) for row in rows]
 
 
 def user_of(row: dict[str, Any]) -> UserRecord:

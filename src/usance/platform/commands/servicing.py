@@ -5,20 +5,22 @@ The rules are those of `service`; a loan that was served is served again without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from usance.base.codes import FactKind
+from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.loan.facts import Fact, visible
-from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.command import DONE, CommandCall, Decided, Ended, Moment, only
 from usance.platform.commands.loan_change import book_facts
-from usance.platform.loan_record import LoanRecord, load_loan
+from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import Principal
 from usance.platform.reads.loans import fact_answer
 from usance.platform.store.write_set import WriteSet
-from usance.platform.user_record import load_user, owner_of, read_id
+from usance.platform.user_record import UserRecord, load_users, not_found, owner_of, read_id
 from usance.service.loan_servicing import (
     ClaimHolder,
     DayPart,
@@ -44,16 +46,52 @@ class ServeLoan:
 
 
 async def serve(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: ServeLoan
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: ServeLoan
 ) -> Decided:
     """Add the facts that the rules call for and that are not there yet."""
-    loan = await load_loan(transaction, read_id(command.loan, "ln", "loan"))
-    subject = print_id("ln", loan.loan_id)
-    due = events_due(loan, moment, command.day, DayPart(command.part))
-    if not due:
+    return only(await serve_many(transaction, [CommandCall(principal, moment, command)]))
+
+
+def borrower_of(command: ServeLoan) -> int:
+    """The borrower of the loan that is served."""
+    return owner_of(read_id(command.loan, "ln", "loan"))
+
+
+async def serve_many(transaction: asyncpg.Connection, asked: Sequence[CommandCall]) -> list[Ended]:
+    """Serve loans of different borrowers: read together, each ends by itself."""
+    ids = [read_id(each.command.loan, "ln", "loan") for each in asked]
+    loans = {loan.loan_id: loan for loan in await load_loans(transaction, ids)}
+    due: dict[int, list[Fact]] = {}
+    failed: dict[int, UsanceError] = {}
+    for each, loan_id in zip(asked, ids, strict=True):
+        command = each.command
+        try:
+            if loan_id not in loans:
+                raise not_found("ln", loan_id)
+            due[loan_id] = events_due(loans[loan_id], each.moment, command.day,
+                                      DayPart(command.part))  # fmt: skip
+        except UsanceError as error:
+            failed[loan_id] = error
+    borrowers = [owner_of(loan_id) for loan_id, events in due.items() if events]
+    users = {user.user_id: user for user in await load_users(transaction, borrowers)}
+    ended: list[Ended] = []
+    for each, loan_id in zip(asked, ids, strict=True):
+        try:
+            if loan_id in failed:
+                raise failed[loan_id]
+            user = users[owner_of(loan_id)] if due[loan_id] else None
+            ended.append(_served(each.moment, loans[loan_id], due[loan_id], user))
+        except UsanceError as error:
+            ended.append(error)
+    return ended
+
+
+def _served(moment: Moment, loan: LoanRecord, due: list[Fact], user: UserRecord | None) -> Decided:
+    """A loan with the facts that fell due on it."""
+    subject, changes = print_id("ln", loan.loan_id), WriteSet()
+    if user is None:
         return Decided({"loan": subject, "facts": []}, subject, loan.user_id, is_new=False,
                        status=DONE)  # fmt: skip
-    user, changes = await load_user(transaction, owner_of(loan.loan_id)), WriteSet()
     loan.added += due
     book_facts(moment, user, loan, changes, "loan.serve")
     changes.user_changes.append(user.change())
