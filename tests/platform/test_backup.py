@@ -19,10 +19,11 @@ from usance.platform import restore
 from usance.platform.errors import BackupError, LakeError
 from usance.platform.installation import install
 from usance.platform.lake.export import export
-from usance.platform.lender import sandbox_document
+from usance.platform.lender import read_lender, sandbox_document
 from usance.platform.live import Platform
+from usance.platform.reads.gauges import Gauge, condition
 from usance.platform.restore import release, restore_home
-from usance.platform.store.backup import LogReceiver, bases, take_base, verify
+from usance.platform.store.backup import LogReceiver, bases, last_backup, take_base, verify
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.vault import Vault
@@ -102,6 +103,10 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
         first = with_owner(lender, "usance", beat)
         asyncio.run(_export(lender, tmp_path / "book"))
         time.sleep(1.1)
+        gauges = {each.name: each.values[""] for each in asyncio.run(_watched(lender))
+                  if each.name.startswith("usance_backup")}  # fmt: skip
+        assert 0 < gauges["usance_backup_age_seconds"] < 3_600
+        assert gauges["usance_backup_log_lag_bytes"] >= 0
         with_owner(lender, "usance", erase)
         number = with_owner(lender, "usance", next_event)
         last = with_owner(lender, "usance", beating)
@@ -109,6 +114,7 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
         _kill(lender)  # everything at once, with commits up to that moment
     lender.start()
     assert [each.folder for each in verify(backup)] == [base.folder]
+    assert last_backup(lender.home) == base
 
     assert with_owner(lender, "usance", known) == [8]
     latest = Embedded(tmp_path / "latest")
@@ -176,6 +182,15 @@ async def _until_received(connection: asyncpg.Connection) -> None:
     async with asyncio.timeout(60):
         while not await connection.fetchval(sql):
             await asyncio.sleep(0.01)
+
+
+async def _watched(server: Embedded) -> list[Gauge]:
+    platform = Platform.of_database(Database(server), Vault(bytes(32)))
+    try:
+        async with platform.database.transaction(0) as transaction:
+            return await condition(transaction, server.home, await read_lender(transaction))
+    finally:
+        await platform.close()
 
 
 async def _export(server: Embedded, folder: Path) -> None:

@@ -133,6 +133,8 @@ def test_the_timekeeper_seals_and_ends_the_day(left_alone: Sandbox, tmp_path: Pa
     assert (result["head"], result["differing"]) == (f"{yesterday}.json", 0)
     assert result["exported"] > 5
     assert result["compared"] > 1
+    assert set(result["seconds"]) == {"export", "head", "caches"}
+    assert (job["done_count"], job["whole_count"]) == (2, 3)  # steps that were behind it
     assert (tmp_path / "lake" / "manifest.json").exists()
     assert value(left_alone, "select count(*) from usance.seals") >= 4
 
@@ -146,6 +148,7 @@ def test_a_day_of_a_sandbox_is_ended_by_command(sandbox: Sandbox, tmp_path: Path
     ]  # fmt: skip
     assert made.exported > 5
     assert made.compared > 3
+    assert list(made.seconds) == ["half days", "export", "head", "caches"]
     assert made.differences == []
     change(sandbox, "set role usance_writer; update usance.loan_states set posted = "
            "set_byte(posted, 0, 1); update usance.limit_usage set taken_minor = taken_minor + 1; "

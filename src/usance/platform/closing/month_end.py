@@ -62,7 +62,7 @@ RELEASE_FORMATS = ("csv", "html")
 Progress = Callable[[str], Awaitable[None]]
 
 
-async def _silent(_step: str) -> None:
+async def silent(_step: str) -> None:
     """Say nothing."""
 
 
@@ -90,7 +90,7 @@ class LiveClose:
     home: Path
     period: ClosePeriod
     clock: Callable[[], float]
-    progress: Progress = _silent
+    progress: Progress = silent
     publishes: bool = True
     """False to close alone, without metrics and release."""
     made: MonthEnd = field(default_factory=MonthEnd)

@@ -71,10 +71,15 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
 
     async def end_day(work: Work) -> Mapping[str, Any]:
         """A day is exported, sealed, signed, and its caches are compared."""
-        from usance.platform.closing.day_end import end_day_apart
+        from usance.platform.closing.day_end import DAY_STEPS, end_day_apart
+
+        done = count()
+
+        async def told(_step: str) -> None:
+            await work.report(next(done), len(DAY_STEPS))
 
         day = date.fromisoformat(work.job.payload["day"])
-        return await end_day_apart(platform, day)
+        return await end_day_apart(platform, day, told)
 
     async def read_provider_file(work: Work) -> Mapping[str, Any]:
         """A file that a provider has sent is booked line by line."""

@@ -12,6 +12,7 @@ from usance.platform.business_calendars import calendar_ends
 from usance.platform.jobs.queue import JobState
 from usance.platform.lake.export import mark_of
 from usance.platform.scheduler import DAY_JOB
+from usance.platform.store.backup import last_backup
 
 if TYPE_CHECKING:
     import asyncpg
@@ -63,7 +64,7 @@ async def condition(
             Gauge("usance_caches_compared", "Caches that the last day's end compared.",
                   {"": result.get("compared", 0)}),
         ]  # fmt: skip
-    return [*found, *_lake(home, horizon)]
+    return [*found, *_lake(home, horizon), *_backup(home, row["backup_lag"])]
 
 
 def _lake(home: Path | None, horizon: int) -> list[Gauge]:
@@ -80,11 +81,28 @@ def _lake(home: Path | None, horizon: int) -> list[Gauge]:
     ]  # fmt: skip
 
 
+def _backup(home: Path | None, lag: int | None) -> list[Gauge]:
+    """The age of the last base backup, and how far the received log is behind; where there are."""
+    last = last_backup(home) if home else None
+    found = []
+    if last is not None:
+        age = (datetime.now(UTC) - last.taken_at).total_seconds()
+        found.append(Gauge("usance_backup_age_seconds", "Time since the last base backup.",
+                           {"": age}))  # fmt: skip
+    if lag is not None:
+        found.append(Gauge("usance_backup_log_lag_bytes",
+                           "Log that is kept for its receiver, which has not got it.",
+                           {"": float(lag)}))  # fmt: skip
+    return found
+
+
 _CONDITION = """
 select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
     (select coalesce(extract(epoch from clock_timestamp() - min(not_before)), 0)
      from usance.jobs where state = 'waiting' and not_before <= clock_timestamp()) as waited,
     (select max(last_xid) from usance.seals) as sealed,
+    (select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint
+     from pg_replication_slots where slot_name = 'usance_backup') as backup_lag,
     (select case mode when 0 then (clock at time zone time_zone)::date - business_date
         else (clock_timestamp() at time zone time_zone)::date - business_date end
      from usance.installation) as days,

@@ -24,6 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from usance.base.atomic_files import replace
 from usance.platform.errors import BackupError
 from usance.platform.store.server import OWNER, PORT, Embedded, binary, ending_with_caller
 
@@ -31,6 +32,8 @@ BASE, WAL = "base", "wal"
 STAMP = "%Y%m%dT%H%M%SZ"
 SLOT = "usance_backup"
 MANIFEST = "backup_manifest"
+LAST = "last_backup.json"
+"""The file of a home that says when its last base backup was taken, and where it is."""
 _SENDER = "select active_pid from pg_replication_slots where slot_name = 'usance_backup' and active"
 _NOTICE_SECONDS, _POLL_SECONDS = 5.0, 0.1
 EPOCH_TRANSACTIONS, PAGE_TRANSACTIONS = 1 << 26, 1 << 20
@@ -60,7 +63,18 @@ def take_base(server: Embedded, folder: Path, at: datetime) -> BaseBackup:
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
+    told = {"base": str(place.absolute()), "taken_at": at.astimezone(UTC).isoformat()}
+    replace(server.home / LAST, json.dumps(told).encode())
     return BaseBackup(place, at)
+
+
+def last_backup(home: Path) -> BaseBackup | None:
+    """The last base backup that was taken of a home; none if there was none."""
+    try:
+        told = json.loads((home / LAST).read_bytes())
+    except FileNotFoundError:
+        return None
+    return BaseBackup(Path(told["base"]), datetime.fromisoformat(told["taken_at"]))
 
 
 def check_base(folder: Path) -> None:

@@ -38,6 +38,8 @@ def day(
             for each in made.halves]  # fmt: skip
     print_table(["day", "part", "loans served", "set aside"], rows)
     print_line()
+    print_table(["step", "seconds"], [[name, f"{s:,.2f}"] for name, s in made.seconds.items()])
+    print_line()
     print_line(f"{made.exported:,} rows exported, {made.compared:,} caches compared")
     for note in made.notes:
         print_line(f"note: {note}")
@@ -59,4 +61,5 @@ def _plain(made: DayEnd) -> dict[str, Any]:
         "halves": [{**each, "day": each["day"].isoformat()} for each in made.halves],
         "exported": made.exported, "head": made.head or None, "compared": made.compared,
         "differences": [str(each) for each in made.differences],
+        "seconds": {name: round(spent, 3) for name, spent in made.seconds.items()},
     }  # fmt: skip

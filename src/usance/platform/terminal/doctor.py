@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import typer
@@ -12,11 +13,15 @@ from usance.base.command_line import AsJson, print_answer, print_table
 from usance.platform.business_calendars import calendar_ends
 from usance.platform.commands.unit_of_work import now
 from usance.platform.live import Platform
+from usance.platform.store.backup import last_backup
+from usance.platform.store.server import Embedded
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 MIN_FREE_BYTES = 1 << 30
+MAX_BACKUP_AGE = timedelta(days=7)
+"""The log since a base backup is replayed by a restore: a week of it takes minutes."""
 Finding = tuple[str, bool, str]
 
 
@@ -63,6 +68,10 @@ async def _findings(platform: Platform) -> list[Finding]:
         )
         moment = await now(transaction, platform.services)
     ending = [str(each) for each in calendar_ends(moment.lender, moment.business_date)]
+    if isinstance(platform.database.server, Embedded):
+        backup = _backup(platform.need_home(), is_sandbox=moment.lender.is_sandbox)
+    else:
+        backup = "backup", True, "is that of the server that the address names"
     tables = ", ".join(each["relname"] for each in open_tables) or "forced on every table of users"
     roles = ", ".join(each["rolname"] for each in powers) or "none bypasses anything"
     return [
@@ -74,7 +83,18 @@ async def _findings(platform: Platform) -> list[Finding]:
             f"{row['clock']} ({row['time_zone']})" if row else "none",
         ),
         ("calendars", not ending, "; ".join(ending) or "none ends within a month"),
+        backup,
     ]
+
+
+def _backup(home: Path, *, is_sandbox: bool) -> Finding:
+    """The age of the last base backup; a sandbox needs none."""
+    last = last_backup(home)
+    if last is None:
+        return "backup", is_sandbox, "none was taken: usance db backup DIR --follow"
+    age = datetime.now(UTC) - last.taken_at
+    told = f"{last.taken_at:%Y-%m-%dT%H:%M:%SZ} in {last.folder}"
+    return "backup", is_sandbox or age <= MAX_BACKUP_AGE, told
 
 
 def _are_known(tables: str) -> bool:
