@@ -69,18 +69,6 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         home = platform.need_home()
         return as_answer(await LiveClose(platform, home, period, monotonic, told).run())
 
-    async def end_day(work: Work) -> Mapping[str, Any]:
-        """A day is exported, sealed, signed, and its caches are compared."""
-        from usance.platform.closing.day_end import DAY_STEPS, end_day_apart
-
-        done = count()
-
-        async def told(_step: str) -> None:
-            await work.report(next(done), len(DAY_STEPS))
-
-        day = date.fromisoformat(work.job.payload["day"])
-        return await end_day_apart(platform, day, told)
-
     async def read_provider_file(work: Work) -> Mapping[str, Any]:
         """A file that a provider has sent is booked line by line."""
         return await read_file(platform, work)
@@ -91,11 +79,23 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
 
     handlers: dict[str, Handler] = {
         SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
-        FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day,
+        FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: partial(_end_day, platform),
         EXPORT_JOB: partial(_export, platform), PLAN_JOB: partial(make_plan, platform),
         SCREEN_JOB: partial(screen_all, platform), RETENTION_JOB: partial(_retain, platform),
     }  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}
+
+
+async def _end_day(platform: Platform, work: Work) -> Mapping[str, Any]:
+    """A day is exported, sealed, signed, and its caches are compared."""
+    from usance.platform.closing.day_end import DAY_STEPS, end_day_apart
+
+    done = count()
+
+    async def told(_step: str) -> None:
+        await work.report(next(done), len(DAY_STEPS))
+
+    return await end_day_apart(platform, date.fromisoformat(work.job.payload["day"]), told)
 
 
 async def _retain(platform: Platform, work: Work) -> Mapping[str, Any]:
