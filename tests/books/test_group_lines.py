@@ -27,9 +27,9 @@ from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.errors import Problems, UsanceError
 from usance.books.errors import GroupFactError
 from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import facts_of_stated
 from usance.books.group.posting import group_lines
 from usance.books.group.rules import activities, load_group_rules
-from usance.books.group.shares import facts_of_capital
 from usance.books.rules import Activity, load_rules
 from usance.capital.documents.record import read_capital
 from usance.capital.facts import facts_of
@@ -393,7 +393,7 @@ facts:
 """)
     stated = read_capital(file)
     facts = with_rates().facts
-    facts += facts_of_capital(facts_of(stated, "USD"), 100, KNOWN)
+    facts += facts_of_stated(facts_of(stated, "USD"), 100, KNOWN)
     found = amounts(books_by(facts, MARCH))
     # 100 bought at 9.00, 40 sold at 12.50, 30 handed over, 30 left.
     assert found["treasury_shares"] == 270_00

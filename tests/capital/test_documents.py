@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from usance.base.errors import Problems, UsanceError
+from usance.base.stated_fact import StatedFact
 from usance.capital.awards import CostFunction, Source, UnitKind
 from usance.capital.dividends import Dividend, DividendType, Market
 from usance.capital.documents.record import KINDS, read_capital
 from usance.capital.errors import CapitalError
-from usance.capital.facts import RECORDED, UNITS, CapitalFact, facts_of, records_of
+from usance.capital.facts import RECORDED, UNITS, facts_of, records_of
 from usance.capital.per_share import income_per_share
 from usance.capital.records import Capital
 from usance.capital.register import Balances
@@ -139,7 +140,7 @@ def test_dividends_mean_what_they_say(whole: Capital) -> None:
 def test_facts_bring_the_records_back(whole: Capital) -> None:
     facts = facts_of(whole, "USD")
     kept = [
-        CapitalFact(**{**fact_fields(fact), "detail": json.loads(json.dumps(fact.detail))})
+        StatedFact(**{**fact_fields(fact), "detail": json.loads(json.dumps(fact.detail))})
         for fact in facts
     ]
     assert records_of(kept) == whole
@@ -148,8 +149,8 @@ def test_facts_bring_the_records_back(whole: Capital) -> None:
     assert {fact.entity for fact in facts} == {7}
 
 
-def fact_fields(fact: CapitalFact) -> dict[str, Any]:
-    return {name: getattr(fact, name) for name in CapitalFact.__dataclass_fields__}
+def fact_fields(fact: StatedFact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in StatedFact.__dataclass_fields__}
 
 
 def test_facts_carry_amounts_and_quantities(whole: Capital) -> None:
@@ -295,7 +296,8 @@ def test_what_is_no_capital_document_is_said(tmp_path: Path, text: str, what: st
 
 
 def test_a_wrong_fact_is_named_by_its_number() -> None:
-    fact = CapitalFact(UNITS, 1, date(2024, 1, 1), "USD", 0, 0, {"grnt": "g", "change": "lapsed"})
+    fact = StatedFact(UNITS, 1, date(2024, 1, 1), "USD",
+                      detail={"grnt": "g", "change": "lapsed"})  # fmt: skip
     with pytest.raises(Problems) as caught:
         records_of([fact])
     assert [error.where for error in caught.value.errors] == [
@@ -307,7 +309,8 @@ def test_a_wrong_fact_is_named_by_its_number() -> None:
 
 def test_facts_of_two_entities_do_not_mix() -> None:
     facts = [
-        CapitalFact("shares_issued", entity, date(2024, 1, 1), "USD", 0, 1) for entity in (1, 2)
+        StatedFact("shares_issued", entity, date(2024, 1, 1), "USD", quantity=1)
+        for entity in (1, 2)
     ]
     with pytest.raises(CapitalError, match="facts of 2 entities: 1, 2"):
         records_of(facts)

@@ -15,6 +15,7 @@ from tests.fund.random_deals import deal_inputs
 from tests.fund.test_waterfall import deal_of
 from usance.base.codes import Currency, parse
 from usance.base.errors import UsanceError
+from usance.base.stated_fact import StatedFact
 from usance.books.group.checks import fact_problems
 from usance.books.group.entities import Entities, Entity, Role
 from usance.books.group.fact_kinds import GroupFactKind
@@ -22,7 +23,7 @@ from usance.books.group.facts import GroupFact, fact
 from usance.books.group.funding import deals, funding_amounts
 from usance.fund.deal import Deal, Pool, Scenario
 from usance.fund.deal_terms import DealTerms, read_terms
-from usance.fund.facts import DealFact, class_deal, deal_facts, schedule_facts
+from usance.fund.facts import class_deal, deal_facts, schedule_facts
 from usance.fund.projection import Projection, project
 from usance.fund.sample import sample_deal, sample_path
 
@@ -34,7 +35,7 @@ def in_the_books(run: Projection, *, ended: bool) -> list[GroupFact]:
     return books_facts(deal_facts(run.deal, DealTerms(entity=1), run.distributions, state))
 
 
-def books_facts(made: Sequence[DealFact]) -> list[GroupFact]:
+def books_facts(made: Sequence[StatedFact]) -> list[GroupFact]:
     return [
         fact(
             number, each.entity, parse(GroupFactKind, each.kind), each.effective_on, KNOWN,

@@ -16,6 +16,7 @@ REASONS = {
     "base.digest_kernel": "compiled: `digest` loads it for long columns only",
     "base.draws_kernel": "compiled: `draws` gives the same bits one at a time without it",
     "base.refusals": "the packing that kernels and their callers share",
+    "base.stated_fact": "rooms before the books state them, and none of these knows another",
     "base.tables": "all tables by name; their declarations fill two modules",
     "conform.errors": "the room's error tree",
     "fund.sample": "deals that examples of all the room's modules begin with",

@@ -59,6 +59,9 @@ from usance.base.parameters import (
 from usance.base.rates import (
     Rate as Rate,
 )
+from usance.base.stated_fact import (
+    StatedFact as StatedFact,
+)
 from usance.base.tables import (
     TABLES as TABLES,
 )

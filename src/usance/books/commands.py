@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,9 +18,6 @@ from usance.base.command_line import (
     print_table,
     show_help,
 )
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -332,3 +329,33 @@ def _as_dict(row: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(row)
+
+
+def close_book(
+    session: Session, period: str, book: Path, policies: Path | None, known_at: str | None,
+    *, whole: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Close a period of a book for `usance close`; print its steps, controls and notes."""
+    from usance.base.book import Book
+    from usance.base.dates import parse_moment
+    from usance.base.progress import tell
+    from usance.books.close.checklist import close
+    from usance.books.periods import parse_close_period
+
+    made = close(
+        Book.open(book), parse_close_period(period), policies=policies,
+        known_at=None if known_at is None else parse_moment(known_at, where="--known-at"),
+        clock=session.seconds, progress=tell, whole=whole,
+    )  # fmt: skip
+    if as_json:
+        shown = made.as_dict()
+        print_answer(shown, shown.pop("notes"))
+        return
+    steps = [[name, f"{seconds:,.2f}"] for name, seconds in made.seconds.items()]
+    print_table(["step", "seconds"], steps)
+    print_line()
+    held = sum(control.holds for control in made.controls)
+    print_line(f"{held} of {len(made.controls)} controls hold, {made.loans:,} loans")
+    for note in made.notes:
+        print_line(f"note: {note}")
+    print_line(f"{period} is closed as {made.ref.name}")

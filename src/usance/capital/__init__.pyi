@@ -35,7 +35,6 @@ from usance.capital.errors import (
     RepurchaseError as RepurchaseError,
 )
 from usance.capital.facts import (
-    CapitalFact as CapitalFact,
     facts_of as facts_of,
     records_of as records_of,
 )

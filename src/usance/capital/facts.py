@@ -15,7 +15,7 @@ gives back what was there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -28,6 +28,7 @@ from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import Fields
 from usance.base.money import MILLION, Money
 from usance.base.rates import Rate
+from usance.base.stated_fact import StatedFact
 from usance.capital.awards import Estimate, Grant, Source, UnitChange, UnitKind
 from usance.capital.dividends import Dividend, DividendPaid, Entitlement
 from usance.capital.documents.record import KINDS, read_record
@@ -46,32 +47,21 @@ UNITS = "units_changed"
 Detail = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CapitalFact:
-    """One row of `group_facts`, its kind as a word and its detail as plain JSON values."""
-
-    kind: str
-    entity: int
-    effective_on: date
-    currency: str
-    amount_minor: int = 0
-    quantity: int = 0
-    detail: Detail = field(default_factory=dict)
-
-
-def facts_of(capital: Capital, currency: str) -> list[CapitalFact]:
+def facts_of(capital: Capital, currency: str) -> list[StatedFact]:
     """Every record as a fact; `currency` is that of facts without money of their own."""
     facts = []
     for record in capital.records:
         kind, amount, quantity, detail = _fact_values(record, capital)
         unit = getattr(record, "currency", currency)
         facts.append(
-            CapitalFact(kind, capital.entity, day_of(record), unit, amount, quantity, detail)
+            StatedFact(
+                kind, capital.entity, day_of(record), unit, amount, quantity=quantity, detail=detail
+            )
         )
     return facts + [_recorded(dividend, capital) for dividend in capital.of(Dividend)]
 
 
-def records_of(facts: Iterable[CapitalFact]) -> Capital:
+def records_of(facts: Iterable[StatedFact]) -> Capital:
     """The capital of one entity made again from its facts; all that is wrong is raised at once."""
     given = list(facts)
     entities = sorted({fact.entity for fact in given})
@@ -116,12 +106,13 @@ def _fact_values(record: Record, capital: Capital) -> tuple[str, int, int, Detai
             return "programme_opened", record.limit_minor, 0, detail
 
 
-def _recorded(dividend: Dividend, capital: Capital) -> CapitalFact:
+def _recorded(dividend: Dividend, capital: Capital) -> StatedFact:
     owed = partial(dividend.declared_minor, capital.register)
     shares = capital.register.outstanding(dividend.record_on)
-    return CapitalFact(
+    return StatedFact(
         RECORDED, capital.entity, dividend.record_on, dividend.currency,
-        owed(dividend.record_on) - owed(dividend.declared_on), shares, {"name": dividend.name},
+        owed(dividend.record_on) - owed(dividend.declared_on), quantity=shares,
+        detail={"name": dividend.name},
     )  # fmt: skip
 
 
@@ -168,7 +159,7 @@ def _entitlement(terms: Entitlement) -> Detail:
     return plain
 
 
-def _item(fact: CapitalFact) -> Detail:
+def _item(fact: StatedFact) -> Detail:
     """A fact as the entry of a document that would state it."""
     item = {"kind": fact.kind, "on": fact.effective_on, "currency": fact.currency, **fact.detail}
     if fact.kind == UNITS:

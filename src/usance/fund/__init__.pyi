@@ -21,7 +21,6 @@ from usance.fund.errors import (
     PoolError as PoolError,
 )
 from usance.fund.facts import (
-    DealFact as DealFact,
     deal_facts as deal_facts,
     schedule_facts as schedule_facts,
 )

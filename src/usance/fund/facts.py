@@ -20,12 +20,12 @@ by the same words. The interest the books accrue, less what is paid, is what the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from usance.base.money import Money
 from usance.base.rates import Rate
+from usance.base.stated_fact import StatedFact
 from usance.fund.deal import Deal, NoteClass
 from usance.fund.deal_terms import DealTerms
 from usance.fund.payment_date import Distribution
@@ -44,23 +44,10 @@ SERVICING = "servicing"
 """The servicer's own fee stays in the group; only fees to others are costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class DealFact:
-    """One row of `group_facts`, its kind as a word and its detail as plain JSON values."""
-
-    kind: str
-    entity: int
-    effective_on: date
-    currency: str
-    amount_minor: int
-    party: int = 0
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
 def deal_facts(
     deal: Deal, terms: DealTerms, distributions: Sequence[Distribution],
     ended: DealState | None = None, bought_out: Sequence[tuple[date, int]] = (), buyer: int = 1,
-) -> list[DealFact]:  # fmt: skip
+) -> list[StatedFact]:  # fmt: skip
     """Every fact of a deal up to its last date, in order of day.
 
     `ended` is the state after the last date of a deal that is over: what its classes lack is
@@ -75,7 +62,9 @@ def deal_facts(
         rows += _lost(deal, ended, sold)
     rows += [(day, BOUGHT_OUT, amount, {"buyer": buyer}) for day, amount in bought_out]
     return [
-        DealFact(kind, terms.entity, day, terms.currency, amount, terms.party, detail)
+        StatedFact(
+            kind, terms.entity, day, terms.currency, amount, party=terms.party, detail=detail
+        )
         for day, kind, amount, detail in sorted(rows, key=lambda row: row[0])
         if amount
     ]
@@ -124,7 +113,7 @@ def class_deal(deal: Deal, name: str) -> str:
 
 def schedule_facts(
     deal: Deal, terms: DealTerms, day: date, to_come: Sequence[Distribution]
-) -> list[DealFact]:
+) -> list[StatedFact]:
     """The principal that each class of others is projected to be repaid, by day.
 
     A close splits what it owes by them: what comes more than a year later is non-current.
@@ -149,5 +138,6 @@ def schedule_facts(
             "deal": class_deal(deal, each.name), "days": [on.isoformat() for on, _ in due],
             "amounts": [Money(minor, terms.currency).number for _, minor in due],
         }  # fmt: skip
-        found.append(DealFact(SCHEDULE, terms.entity, day, terms.currency, 0, terms.party, detail))
+        found.append(StatedFact(SCHEDULE, terms.entity, day, terms.currency,
+                                party=terms.party, detail=detail))  # fmt: skip
     return found

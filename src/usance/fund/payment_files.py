@@ -30,10 +30,11 @@ from usance.base.documents import parse_json, read_csv, read_text
 from usance.base.errors import DocumentError, raise_all
 from usance.base.fields import day, file_fields, whole_of
 from usance.base.money import INT64_MAX, Money
+from usance.base.stated_fact import StatedFact
 from usance.fund.deal import Deal, MonthFlows, Status
 from usance.fund.deal_terms import DealTerms
 from usance.fund.errors import PaymentDateError
-from usance.fund.facts import DealFact, deal_facts
+from usance.fund.facts import deal_facts
 from usance.fund.payment_date import ClassPayment, Collections, Distribution, pay_date
 from usance.fund.state import DealState, opening_state, state_of_dict
 
@@ -221,7 +222,7 @@ def distribution_of_dict(given: Mapping[str, Any]) -> Distribution:
         raise PaymentDateError(f"no payment date: {error}", fix=fix) from None
 
 
-def facts_document(facts: Sequence[DealFact]) -> dict[str, Any]:
+def facts_document(facts: Sequence[StatedFact]) -> dict[str, Any]:
     """Facts of the group as `usance books` reads them."""
     return {
         "facts": [
@@ -235,7 +236,7 @@ def facts_document(facts: Sequence[DealFact]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _amount(fact: DealFact) -> dict[str, str]:
+def _amount(fact: StatedFact) -> dict[str, str]:
     """The amount of a fact; a schedule has none of its own."""
     minor = fact.amount_minor
     return {"amount": Money(minor, fact.currency).number} if minor else {}

@@ -220,7 +220,6 @@ from usance.service.orders.unallocated import (
     suggestions as suggestions,
 )
 from usance.service.reconciliation.bank_facts import (
-    BankFact as BankFact,
     OwnBankAccount as OwnBankAccount,
     bank_balances as bank_balances,
     provider_settlement as provider_settlement,

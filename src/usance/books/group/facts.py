@@ -22,13 +22,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from usance.base.codes import Currency
+from usance.base.codes import Currency, parse
 from usance.base.columns import make
 from usance.base.dates import to_day
 from usance.base.document_places import Places
 from usance.base.documents import parse_json
 from usance.base.errors import InputError, UsanceError, raise_all
 from usance.base.fields import Fields
+from usance.base.stated_fact import StatedFact
 from usance.books.errors import GroupFactError
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign
@@ -71,6 +72,20 @@ def fact(
     )  # fmt: skip
     raise_all(problems, where=where)
     return found
+
+
+def facts_of_stated(
+    stated: Iterable[StatedFact], first_id: int, booked_at: datetime
+) -> list[GroupFact]:
+    """Facts that other rooms have stated, numbered from `first_id` and booked at a moment."""
+    return [
+        fact(
+            first_id + n, each.entity, parse(GroupFactKind, each.kind), each.effective_on,
+            booked_at, each.amount_minor, currency=parse(Currency, each.currency),
+            party=each.party, quantity=each.quantity, **each.detail,
+        )
+        for n, each in enumerate(stated)
+    ]  # fmt: skip
 
 
 def fact_from_fields(

@@ -7,13 +7,12 @@ post.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime
+from datetime import date
 from fractions import Fraction
 
-from usance.base.codes import Currency, parse
 from usance.base.money import MILLION, split
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.books.group.facts import GroupFact, fact
+from usance.books.group.facts import GroupFact
 from usance.books.group.lines import Amount, Poster
 from usance.capital.attribution import retained_share
 from usance.capital.awards import (
@@ -26,7 +25,6 @@ from usance.capital.awards import (
     UnitKind,
 )
 from usance.capital.dividends import Dividend, Entitlement, Market
-from usance.capital.facts import CapitalFact
 from usance.capital.register import Register, ShareChange, ShareKind, delivery
 from usance.capital.share_based_compensation import IFRS, US_GAAP, cost_minor
 
@@ -116,26 +114,6 @@ def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
         (Entitlement(Market.ORDINARY, recorded, recorded, code),), where=fact.where,
     )  # fmt: skip
     return dividend.declared_minor(register, day)
-
-
-def facts_of_capital(
-    stated: Iterable[CapitalFact], first_id: int, booked_at: datetime
-) -> list[GroupFact]:
-    """Facts of `capital` as facts of the group, numbered from `first_id`."""
-    return [
-        fact(
-            first_id + n,
-            each.entity,
-            parse(GroupFactKind, each.kind),
-            each.effective_on,
-            booked_at,
-            each.amount_minor,
-            currency=Currency[each.currency],
-            quantity=each.quantity,
-            **each.detail,
-        )
-        for n, each in enumerate(stated)
-    ]
 
 
 def _compensation(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:

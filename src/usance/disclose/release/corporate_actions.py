@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from usance.base.book import Book
 from usance.base.codes import Currency
 from usance.base.parameters import Parameters
+from usance.base.stated_fact import StatedFact
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
 from usance.books.group.shares import register_of
 from usance.capital.dividends import Dividend, Market
-from usance.capital.facts import CapitalFact, records_of
+from usance.capital.facts import records_of
 from usance.capital.prices import rounded, whole
 from usance.capital.records import Capital
 from usance.capital.register import Register
@@ -81,9 +82,9 @@ def _dividends(facts: Iterable[GroupFact]) -> Iterator[Dividend]:
         detail = each.detail
         is_stated = detail.get("per_share") and (detail.get("ordinary") or detail.get("ads"))
         if each.kind is GroupFactKind.DIVIDEND_DECLARED and is_stated:
-            stated = CapitalFact(
+            stated = StatedFact(
                 each.kind.label, each.entity, each.effective_on, each.currency.label,
-                each.amount_minor, each.quantity, json.loads(each.detail_json),
+                each.amount_minor, quantity=each.quantity, detail=json.loads(each.detail_json),
             )  # fmt: skip
             yield from records_of([stated]).of(Dividend)
 

@@ -15,11 +15,12 @@ from usance.base.arrays import I64
 from usance.base.codes import Currency, parse
 from usance.base.dates import format_month, from_day, to_month
 from usance.base.errors import UsanceError
+from usance.base.stated_fact import StatedFact
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.fund.deal import Deal, Status
 from usance.fund.deal_folder import deal_of_text
 from usance.fund.deal_terms import DealTerms
-from usance.fund.facts import RAISED, DealFact, deal_facts, schedule_facts
+from usance.fund.facts import RAISED, deal_facts, schedule_facts
 from usance.fund.held_deal import (
     NO_LOANS,
     Collected,
@@ -196,7 +197,7 @@ async def _name_missing(
 
 
 async def _book(
-    transaction: asyncpg.Connection, changes: WriteSet, moment: Moment, facts: Sequence[DealFact]
+    transaction: asyncpg.Connection, changes: WriteSet, moment: Moment, facts: Sequence[StatedFact]
 ) -> None:
     """Add facts of a deal to those of the next close."""
     from usance.platform.commands.control import group_fact_row
@@ -237,7 +238,7 @@ async def _with_mandate(
     return WriteSet.joined([changes, decided.changes])
 
 
-def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[DealFact]:
+def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[StatedFact]:
     """Principal that the classes are projected to be repaid, on the loans the deal has."""
     strata = remaining_strata(held.deal, held.state, pool, held.until)
     run = project(held.deal, state=held.state, strata=strata)

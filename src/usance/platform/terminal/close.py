@@ -9,7 +9,7 @@ import typer
 
 from usance.base.command_line import AsJson, Session, print_answer, print_line, print_table
 from usance.base.errors import InputError
-from usance.books.close.commands import close as close_book
+from usance.books.commands import close_book
 
 if TYPE_CHECKING:
     from usance.platform.closing.month_end import MonthEnd
@@ -47,7 +47,8 @@ def close(
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""
     if home is None:
-        close_book(ctx, period, book or Path(), policies, known_at, whole, as_json)
+        close_book(ctx.obj, period, book or Path(), policies, known_at, whole=whole,
+                   as_json=as_json)  # fmt: skip
         return
     if book or policies or known_at or whole:
         fix = "Leave --book, --policies, --known-at and --whole out"

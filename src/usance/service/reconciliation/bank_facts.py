@@ -17,10 +17,10 @@ Choices: CN01, CN02.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from usance.base.stated_fact import StatedFact
 from usance.service.bank_files.statement import Statement
 from usance.service.errors import LineError
 
@@ -34,22 +34,9 @@ class OwnBankAccount(NamedTuple):
     ledger_account: str = "cash"
 
 
-@dataclass(frozen=True, slots=True)
-class BankFact:
-    """One row of `group_facts`, its kind as a word and its detail as plain JSON values."""
-
-    kind: str
-    entity: int
-    effective_on: date
-    currency: str
-    amount_minor: int
-    party: int = 0
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
 def bank_balances(
     statements: Iterable[Statement], accounts: Mapping[str, OwnBankAccount]
-) -> list[BankFact]:
+) -> list[StatedFact]:
     """The closing balance of every statement that states one."""
     facts = []
     for each in statements:
@@ -59,7 +46,7 @@ def bank_balances(
             fix = f"Choices: {', '.join(accounts)}"
             raise LineError(what, where=f"statement {each.identity}", fix=fix)
         if each.closing_minor is not None and each.closing_on is not None:
-            facts.append(BankFact(
+            facts.append(StatedFact(
                 BANK_BALANCE, own.entity, each.closing_on, each.currency, each.closing_minor,
                 detail={"account": own.ledger_account},
             ))  # fmt: skip
@@ -68,10 +55,11 @@ def bank_balances(
 
 def provider_settlement(
     statement: Statement, entity: int, provider: int, day: date
-) -> list[BankFact]:
+) -> list[StatedFact]:
     """Settlement of a provider on a day by its own file, net of fees; none if it is nothing."""
     lines = [line for line in statement.lines if line.booked_on == day]
     net = sum(line.amount_minor - line.fee_minor for line in lines)
     if not net:
         return []
-    return [BankFact(PROVIDER_SETTLEMENT, entity, day, statement.currency, net, provider)]
+    return [StatedFact(PROVIDER_SETTLEMENT, entity, day, statement.currency, net,
+                       party=provider)]  # fmt: skip

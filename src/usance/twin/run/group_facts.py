@@ -46,17 +46,23 @@ from usance.base.codes import Currency, FundingModel, IfrsAdjustment, parse
 from usance.base.dates import format_month, last_of_month, to_month
 from usance.base.money import Money, half_up
 from usance.base.rates import PPB, PPM
+from usance.base.stated_fact import StatedFact
 from usance.books.chart import load_chart
 from usance.books.close.closes import effective_closes, postings_of
 from usance.books.group.costs import driver_cost_minor
 from usance.books.group.documents import parse_facts
 from usance.books.group.entities import parse_entities
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
+from usance.books.group.facts import (
+    GroupFact,
+    fact,
+    facts_of_stated,
+    facts_of_table,
+    table_of_facts,
+)
 from usance.books.group.funding import deals
 from usance.books.group.readers import CostDriver
 from usance.books.statements.ledger import Ledger
-from usance.fund.facts import DealFact
 from usance.twin.run.group_scale import scaled_facts
 from usance.twin.run.trust_month import TrustMonth
 from usance.world.scenario.scenario import Funding, Scenario
@@ -102,13 +108,9 @@ class _FactWriter:
         self.next_id += 1
         return made
 
-    def deal_fact(self, given: DealFact) -> None:
+    def deal_fact(self, given: StatedFact) -> None:
         """Write a fact of a deal from a file, dated on its own day."""
-        self.facts.append(fact(
-            self.next_id, given.entity, parse(GroupFactKind, given.kind), given.effective_on,
-            self.booked_at, given.amount_minor, party=given.party,
-            currency=parse(Currency, given.currency), **given.detail,
-        ))  # fmt: skip
+        self.facts += facts_of_stated([given], self.next_id, self.booked_at)
         self.next_id += 1
 
     def copy(self, stated: GroupFact) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from usance.fund.facts import DealFact
+from usance.base.stated_fact import StatedFact
 
 
 class Holdings(NamedTuple):
@@ -29,7 +29,7 @@ NOTHING = Holdings()
 class TrustMonth:
     """Facts of the deals in a month, and where they stood before and stand after it."""
 
-    facts: Sequence[DealFact] = ()
+    facts: Sequence[StatedFact] = ()
     before: Holdings = NOTHING
     after: Holdings = NOTHING
     to_group_minor: int = 0

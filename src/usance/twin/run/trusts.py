@@ -22,11 +22,12 @@ from usance.base.book_step import Step
 from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, format_month, last_of_month, to_month
 from usance.base.documents import parse_json, parse_yaml
+from usance.base.stated_fact import StatedFact
 from usance.fund.book_deal import end_of_day, pay_from_book
 from usance.fund.book_loans import BookLoans
 from usance.fund.deal_folder import deal_of_text, held_files, paid_files, read_held
 from usance.fund.deal_terms import DealTerms
-from usance.fund.facts import RAISED, DealFact, deal_facts, schedule_facts
+from usance.fund.facts import RAISED, deal_facts, schedule_facts
 from usance.fund.held_deal import HeldDeal, close_deal, cut_off
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import STATE, distribution_of_dict
@@ -69,7 +70,7 @@ class Trusts:
             return TrustMonth()
         before = {each.name: _stored(book, each) for each in self.files}
         after = dict(before)
-        facts: list[DealFact] = []
+        facts: list[StatedFact] = []
         to_group = bought_out = 0
         for each in self.files:
             held = after[each.name]
@@ -202,7 +203,7 @@ def _holdings(deals: dict[str, HeldDeal | None]) -> Holdings:
     )
 
 
-def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iterator[DealFact]:
+def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iterator[StatedFact]:
     """Principal that the classes of every deal will be repaid, projected on the loans it has."""
     for held in deals.values():
         if held is None or held.is_over:
@@ -217,7 +218,7 @@ def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iter
 
 def _facts(
     held: HeldDeal, row: Distribution, bought_out: Sequence[tuple[date, int]], platform: int
-) -> list[DealFact]:
+) -> list[StatedFact]:
     ended = held.state if held.is_over else None
     made = deal_facts(held.deal, held.terms, [row], ended, bought_out, platform)
     return [each for each in made if each.kind != RAISED]
