@@ -83,7 +83,7 @@ class _Node:
 def read_xml(
     content: bytes | Iterable[bytes], where: str, grammar: Grammar, makers: Mapping[str, Maker]
 ) -> list[Any]:
-    """OuterMiddleware records as their makers gave them, in the order of the file."""
+    """Outer records as their makers gave them, in the order of the file."""
     reader = _Reader(where, grammar, makers)
     try:
         for piece in [content] if isinstance(content, bytes) else content:
@@ -108,11 +108,11 @@ class _Reader:
         self.stack: list[_Node] = []
         self.open: list[tuple[str, Fields, Place]] = []
         self.text: list[str] = []
+        self.is_in_field: Callable[[], bool] = bool
         parser = expat.ParserCreate(namespace_separator=_SEPARATOR)
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.first
-        parser.EndElementHandler = self.end
         # Set once: to set it for each field takes longer than to drop the space between them.
         parser.CharacterDataHandler = self.text.append
         self.parser = parser
@@ -127,13 +127,6 @@ class _Reader:
     def doctype(self, *_: object) -> None:
         raise self.refusal("a document type declaration, which could expand into anything")
 
-    def drop_text(self) -> None:
-        """Between two pieces of a file: drop text of no field, and refuse one without an end."""
-        if not self.stack or not self.stack[-1].field:
-            self.text.clear()
-        elif sum(map(len, self.text)) > MAX_TEXT:
-            raise self.refusal(_LONG)
-
     def first(self, name: str, attributes: dict[str, str]) -> None:
         """Choose the grammar by the namespace of the outermost element."""
         namespace, _, local = name.rpartition(_SEPARATOR)
@@ -143,46 +136,73 @@ class _Reader:
             raise BankFileError(error.what, where=str(self.place), fix=error.fix) from None
         if root.children and name not in root.children:
             raise self.refusal(f"begins with {local}")
-        self.stack.append(root)
-        self.parser.StartElementHandler = self.start
-        self.start(name, attributes)
+        self.follow(root, name, attributes)
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        stack = self.stack
-        node = stack[-1].children.get(name, self.skipped)
-        stack.append(node)
-        if node.is_plain:
-            if len(stack) > MAX_DEPTH:
-                raise self.refusal(f"is nested deeper than {MAX_DEPTH} elements")
-            return
-        if node.record:
-            self.open.append((node.record, {}, self.place))
-        if node.field:
+    def follow(self, node: _Node, name: str, attributes: dict[str, str]) -> None:
+        """Follow the grammar from the outermost element on.
+
+        The callbacks are closures: a file has millions of elements, and names of an object are
+        looked up anew in each call.
+        """
+        stack, skipped, texts = self.stack, self.skipped, self.text
+        push, pop, open_records = stack.append, stack.pop, self.open
+
+        def start(name: str, attributes: dict[str, str]) -> None:
+            nonlocal node
+            push(node)
+            node = node.children.get(name, skipped)
+            if node.is_plain:
+                if node is skipped and len(stack) >= MAX_DEPTH:
+                    raise self.refusal(f"is nested deeper than {MAX_DEPTH} elements")
+                return
+            if node.record:
+                open_records.append((node.record, {}, self.place))
+            if node.field:
+                texts.clear()
+            if attributes and node.attributes:
+                self.keep_attributes(node, attributes)
+
+        def end(_: str) -> None:
+            nonlocal node
+            ended, node = node, pop()
+            if ended.is_plain:
+                return
+            if ended.field:
+                text = "".join(texts).strip()
+                if len(text) > MAX_TEXT:
+                    raise self.refusal(_LONG)
+                record, key = open_records[-1][1], ended.field
+                # Of a field that may repeat, as the lines of a remittance text, all are kept.
+                record[key] = f"{record[key]} {text}" if key in record else text
+            if ended.record:
+                self.close_record()
+
+        self.is_in_field = lambda: bool(node.field)
+        self.parser.StartElementHandler, self.parser.EndElementHandler = start, end
+        start(name, attributes)
+
+    def keep_attributes(self, node: _Node, attributes: Mapping[str, str]) -> None:
+        """Keep the attributes of an element that are fields of the open record."""
+        record = self.open[-1][1]
+        for attribute, key in node.attributes.items():
+            if attribute in attributes:
+                record[key] = attributes[attribute]
+
+    def close_record(self) -> None:
+        """Hand the open record to its maker."""
+        record_name, fields, place = self.open.pop()
+        made = self.makers[record_name](fields, place)
+        if self.open:
+            self.open[-1][1].setdefault(record_name, []).append(made)
+        else:
+            self.made.append(made)
+
+    def drop_text(self) -> None:
+        """Between two pieces of a file: drop text of no field, and refuse one without an end."""
+        if not self.is_in_field():
             self.text.clear()
-        if attributes and node.attributes:
-            record = self.open[-1][1]
-            for attribute, key in node.attributes.items():
-                if attribute in attributes:
-                    record[key] = attributes[attribute]
-
-    def end(self, _: str) -> None:
-        node = self.stack.pop()
-        if node.is_plain:
-            return
-        if node.field:
-            text = "".join(self.text).strip()
-            if len(text) > MAX_TEXT:
-                raise self.refusal(_LONG)
-            record, key = self.open[-1][1], node.field
-            # Of a field that may repeat, as the lines of a remittance text, all are kept.
-            record[key] = f"{record[key]} {text}" if key in record else text
-        if node.record:
-            record_name, fields, place = self.open.pop()
-            made = self.makers[record_name](fields, place)
-            if self.open:
-                self.open[-1][1].setdefault(record_name, []).append(made)
-            else:
-                self.made.append(made)
+        elif sum(map(len, self.text)) > MAX_TEXT:
+            raise self.refusal(_LONG)
 
 
 def _compiled(element: Element, namespace: str) -> _Node:
