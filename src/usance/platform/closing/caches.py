@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from usance.base.ids import print_id
+from usance.books.chart import load_chart
+from usance.platform.commands.clearing import CLEARED, CLEARING_RULES
 from usance.platform.commands.unit_of_work import now
+from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.ledger.recompute import differing_states
 from usance.platform.principals import SYSTEM
 
@@ -49,6 +52,7 @@ async def compare_caches(platform: Platform) -> CacheReport:
                 break
         report.differences += await _differing_counters(transaction)
         report.differences += await _differing_limits(transaction)
+        report.differences += await _differing_clearing(transaction)
     return report
 
 
@@ -64,6 +68,21 @@ async def _differing_limits(transaction: asyncpg.Connection) -> list[str]:
     return [
         f"limit_usage {row['name']}: held {row['held_minor']} and taken {row['taken_minor']}, "
         f"placements have {row['held']} and {row['taken']}"
+        for row in rows
+    ]
+
+
+async def _differing_clearing(transaction: asyncpg.Connection) -> list[str]:
+    """Cells whose cash with providers is not what was received, or posted as arrived."""
+    chart = load_chart()
+    rows = await transaction.fetch(
+        _CLEARING, [chart[name].number for name in CLEARED], sorted(FACT_RULES),
+        sorted(CLEARING_RULES), MAX_NAMED,
+    )  # fmt: skip
+    return [
+        f"clearing_days cell {row['cell']}, account {row['account']}: {row['amount_minor']} "
+        f"received and {row['cleared_minor']} cleared, postings have {row['received']} "
+        f"and {row['posted']}"
         for row in rows
     ]
 
@@ -105,4 +124,24 @@ from usance.limit_usage u full join used using (name)
 where (coalesce(u.held_minor, 0), coalesce(u.taken_minor, 0))
     <> (coalesce(used.held, 0), coalesce(used.taken, 0))
 order by 1 limit $1
+"""
+_CLEARING = """
+with kept as (
+    select cell, account, sum(amount_minor) as amount_minor, sum(cleared_minor) as cleared_minor
+    from usance.clearing_days group by 1, 2
+), posted as (
+    select p.cell, p.account,
+        sum(p.amount_minor) filter (where p.rule = any($2) and p.xid::text::bigint
+            < (select through_xid from usance.clearing_mark)) as received,
+        -sum(p.amount_minor) filter (where p.rule = any($3) and j.close_no = 0) as cleared
+    from usance.postings p join usance.journals j using (journal_id)
+    where p.account = any($1) group by 1, 2
+)
+select cell, account, coalesce(k.amount_minor, 0)::bigint as amount_minor,
+    coalesce(k.cleared_minor, 0)::bigint as cleared_minor,
+    coalesce(p.received, 0)::bigint as received, coalesce(p.cleared, 0)::bigint as posted
+from kept k full join posted p using (cell, account)
+where (coalesce(k.amount_minor, 0), coalesce(k.cleared_minor, 0))
+    <> (coalesce(p.received, 0), coalesce(p.cleared, 0))
+order by 1, 2 limit $4
 """

@@ -14,8 +14,9 @@ from usance.base.columns import arrays
 from usance.base.errors import UsanceError
 from usance.books.chart import load_chart
 from usance.books.close.closes import CloseRef, previous_close
-from usance.platform.commands.periods import FACT_RULES
+from usance.platform.commands.clearing import CLEARING_RULES
 from usance.platform.errors import LedgerDiffers
+from usance.platform.ledger.fact_postings import FACT_RULES
 
 if TYPE_CHECKING:
     import asyncpg
@@ -45,7 +46,11 @@ async def ledger_differences(
         "where j.close_no = 0 and p.period between $1 and $2 group by 1, 2, 3, 4",
         first, close.month,
     )  # fmt: skip
-    live = Counter({LedgerKey(*tuple(row)[:4]): row["amount"] for row in rows})
+    live = Counter({
+        LedgerKey(*tuple(row)[:4]): row["amount"]
+        for row in rows
+        if row["rule"] not in CLEARING_RULES
+    })  # fmt: skip
     return list(differences(live, _of_close(book, close), close))
 
 

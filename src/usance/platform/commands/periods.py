@@ -8,23 +8,24 @@ period again takes those out, and moves what had become known too late for it to
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from usance.base.book import Book
-from usance.base.dates import format_month
+from usance.base.dates import format_month, last_of_month
 from usance.base.errors import UsanceError
-from usance.books.close.closes import CloseRef, controls_of
-from usance.books.loans.amounts import FACT_AMOUNTS
+from usance.books.close.closes import CloseRef, controls_of, previous_close
 from usance.books.periods import ClosePeriod, parse_close_period
-from usance.books.rules import load_rules
+from usance.platform.commands.clearing import cleared_live
 from usance.platform.commands.command import DONE, WAITING, Decided, Moment, act_as_platform
 from usance.platform.commands.reopening import reopen
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import InvalidField
 from usance.platform.jobs.queue import NewJob, enqueue, job_answer, job_by_key
+from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.principals import Principal
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import PeriodNotOpen, PeriodNotOver
@@ -40,8 +41,6 @@ OPEN, CLOSING, CLOSED, LOCKED = range(4)
 NEXT_STATES = {"closing": ("open",), "locked": ("closed",), "open": ("closed",)}
 """States that somebody moves a period to, each with those it is moved from; a close ends itself."""
 CLOSE_JOB = "period.close"
-FACT_RULES = frozenset(rule.number for rule in load_rules() if rule.amount in FACT_AMOUNTS)
-"""Rules whose amounts follow from facts and terms alone: they are posted live."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,10 @@ async def finish_close(
         raise _not_open(period.last_month, None, "Begin its close first")
     book = Book.open(Path(command.book))
     changes = WriteSet(changes_configuration=True)
-    count = _bring_back(book, ref, changes)
+    before = previous_close(book, ref)
+    first = 0 if before is None else before.month + 1
+    cleared = await cleared_live(transaction, first, ref.month)
+    count = _bring_back(book, ref, cleared, changes)
     for row in rows:
         changes.put("periods", **{**dict(row), "state": CLOSED})
     controls = controls_of(book, ref)
@@ -199,10 +201,24 @@ async def finish_close(
     return Decided(close_answer(row), f"close/{ref.name}", 0, changes, as_platform=True)
 
 
-def _bring_back(book: Book, ref: CloseRef, changes: WriteSet) -> int:
-    """Add the journals of a close to a write set, but for those of amounts that are posted live."""
+def _bring_back(
+    book: Book, ref: CloseRef, cleared: Mapping[tuple[int, ...], int], changes: WriteSet
+) -> int:
+    """Add the journals of a close to a write set, but for what is posted live.
+
+    Amounts that follow from facts are posted with each; of clearing, the close adds what it comes
+    to beyond the evenings.
+    """
     postings = book.read("postings", folder=ref.folder).to_pylist()
-    kept = [row for row in postings if row["rule"] not in FACT_RULES]
+    kept, left = list[dict[str, Any]](), dict(cleared)
+    for row in postings:
+        if row["rule"] in FACT_RULES:
+            continue
+        place = tuple(row[name] for name in _PLACE)
+        amount = row["amount_minor"] - left.pop(place, 0)
+        if amount:
+            kept.append({**row, "amount_minor": amount})
+    kept += _taken_back(left, postings, ref)
     numbers = {row["journal_id"] for row in kept}
     for row in book.read("journals", folder=ref.folder).to_pylist():
         if row["journal_id"] in numbers:
@@ -210,6 +226,23 @@ def _bring_back(book: Book, ref: CloseRef, changes: WriteSet) -> int:
     for row in kept:
         changes.add("postings", **row)
     return len(numbers)
+
+
+_PLACE = ("rule", "entity", "basis", "tag", "account", "cell")
+
+
+def _taken_back(
+    left: Mapping[tuple[int, ...], int], postings: Sequence[Mapping[str, Any]], ref: CloseRef
+) -> list[dict[str, Any]]:
+    """Lines that take back clearing of which a close knows nothing, in its last journal."""
+    if not left:
+        return []
+    last = max(postings, key=lambda row: (row["journal_id"], row["line"]))
+    return [
+        {**last, **dict(zip(_PLACE, place, strict=True)), "line": last["line"] + n, "loan_id": 0,
+         "amount_minor": -amount, "effective_on": last_of_month(ref.month)}
+        for n, (place, amount) in enumerate(sorted(left.items()), start=1)
+    ]  # fmt: skip
 
 
 def close_answer(row: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from usance.base.codes import FactKind
 from usance.base.dates import first_of_month, last_of_month, to_month
 from usance.books.kernel.fact_amounts import fill_fact_amounts
 from usance.books.loans.amounts import AMOUNTS, FACT_AMOUNT_PLACES, FACT_AMOUNTS
+from usance.books.loans.changed_terms import position_of
 from usance.books.loans.fact_amounts import (
     BookedState,
     booked_loans,
@@ -25,13 +26,11 @@ from usance.books.loans.fact_amounts import (
     start_booked,
     step_booked,
 )
-from usance.books.loans.positions import CHARGE_OFF, FIELDS, NO_EVENT, PAYOUT
-from usance.books.loans.positions import POSITION as P
 from usance.books.posting_templates import CellKey, PostingLine, PostingTemplate, posting_template
+from usance.books.rules import load_rules
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange
 from usance.loan.facts import Fact, visible
-from usance.loan.loan import replay
 from usance.loan.stored_rows import terms_of_row
 from usance.platform.loan_record import LoanRecord
 from usance.platform.store.write_set import WriteSet
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
 
 LIVE_JOURNAL = 1 << 52
 """Set in the ids of live journals, which so never meet those of closes."""
+FACT_RULES = frozenset(rule.number for rule in load_rules() if rule.amount in FACT_AMOUNTS)
+"""Rules whose amounts follow from facts and terms alone: they are posted live."""
 NOTHING = (0,) * len(FACT_AMOUNTS)
 OPEN = 0
 Amounts = tuple[int, ...]
@@ -95,24 +96,9 @@ def amounts_on(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int 
 
 
 def _exact_amounts(loan: LoanRecord, seen: list[Fact], day: date, fee_ppm: int) -> Amounts:
-    """The same amounts from the exact form, read off its views."""
-    view = replay(loan.terms, seen, day, form="exact").view()
-    ends = (FactKind.CHARGED_OFF, FactKind.COMPENSATED)
-    at_end = next((n for n, each in enumerate(seen) if each.kind in ends), None)
-    event, before = NO_EVENT, view
-    if at_end is not None:
-        event = CHARGE_OFF if seen[at_end].kind is FactKind.CHARGED_OFF else PAYOUT
-        before = replay(loan.terms, seen[: at_end + 1], seen[at_end].effective_on,
-                        form="exact").view()  # fmt: skip
-    at, out = np.zeros(len(FIELDS), np.int64), np.zeros(len(AMOUNTS), np.int64)
-    terms = loan.terms[-1]
-    for n in range(5):
-        at[P.paid_principal + n], at[P.before_principal + n] = view.paid[n], before.paid[n]
-    at[P.event], at[P.model], at[P.fee_ppm] = event, int(loan.model), fee_ppm
-    at[P.upfront], at[P.principal] = loan.terms[0].upfront_fee_minor, loan.first["principal_minor"]
-    at[P.waived_principal], at[P.waived_guarantee] = view.waived[0], before.waived[2]
-    at[P.guarantee], at[P.overpaid] = terms.guarantee_fee_minor, view.overpaid
-    at[P.compensated], at[P.is_settled] = view.compensated, int(view.principal_outstanding == 0)
+    """The same amounts as a close reads them off the exact form."""
+    at = position_of(loan.terms, seen, loan.model, day, day, fee_ppm=fee_ppm)
+    out = np.zeros(len(AMOUNTS), np.int64)
     fill_fact_amounts(at, out)
     return tuple(out[list(FACT_AMOUNT_PLACES)].tolist())
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from usance.base.codes import FactKind
 from usance.base.errors import InputError
 from usance.platform.commands.claims import PassOnRecoveries
+from usance.platform.commands.clearing import PostClearing
 from usance.platform.commands.deposits import WatchDeposit
 from usance.platform.commands.settlements import CloseSettlement
 from usance.platform.commands.unit_of_work import now
@@ -40,9 +41,10 @@ _NOW = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 
 async def end_evening(platform: Platform, day: date) -> None:
-    """Fetch files, reconcile and settle a day whose evening was served."""
+    """Fetch files, reconcile, clear and settle a day whose evening was served."""
     await fetch_files(platform, day)
     await reconcile_providers(platform, day)
+    await platform.do(SYSTEM, PostClearing(day))
     await settle_day(platform, day)
     await watch_guarantors(platform, day)
 
