@@ -38,7 +38,9 @@ from usance.platform.client.client import AsyncClient
 from usance.platform.commands.applications import Apply
 from usance.platform.commands.clock import set_clock
 from usance.platform.commands.drawdowns import Draw
+from usance.platform.commands.loan_events import ChargeBack, Refund, Waive
 from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.plans import AnswerPlan, OfferPlan
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.commands.unit_of_work import now
 from usance.platform.commands.users import RegisterUser
@@ -69,6 +71,10 @@ CALLS: dict[type, Callable[[Any], Call[Any]]] = {
                                      c.provider, c.ref),
 }  # fmt: skip
 """The call of each command that partners give."""
+
+
+BY_PEOPLE = (ServeLoan, ChargeBack, Refund, Waive, OfferPlan, AnswerPlan)
+"""Commands that nobody outside gives."""
 
 
 class LiveDays(DayByDay):
@@ -133,7 +139,7 @@ class LiveDays(DayByDay):
                 moment = await now(transaction, self.platform.services)
                 await set_clock(transaction, at, moment.lender.business_date(at))
             await self._lender()
-        if isinstance(command, ServeLoan):
+        if isinstance(command, BY_PEOPLE):
             return (await self.platform.do(who, command)).answer
         if isinstance(command, BookPayment):
             client = await self._client("provider", str(command.provider), "provider")
@@ -179,6 +185,7 @@ class LiveDays(DayByDay):
         known_at = self.known_at(month)
         self.released[month], self.rules = {}, self.context.rules(month)
         self.hear_late_notices(month)
+        self.decide_incidents(month)
         intended = {
             loan: self.decide_payments(account, month) for loan, account in self.accounts.items()
         }
@@ -264,6 +271,43 @@ class LiveDays(DayByDay):
                 part = "morning"
             serve = ServeLoan(print_id("ln", account.loan_id), from_day(day), part)
             self.tell_platform(SYSTEM, serve, self.moment(day, END_OF_DAY))
+
+    def charge_back(self, account: Any, paid: Fact, day: int, *rest: Any) -> None:
+        known = len(account.facts)
+        super().charge_back(account, paid, day, *rest)
+        if len(account.facts) > known:
+            self.by_people(ChargeBack(
+                print_id("ln", account.loan_id), paid.amount_minor, from_day(day),
+                f"{account.loan_id}/{account.facts[-1].ref}", f"p{paid.arg}",
+            ), day)  # fmt: skip
+
+    def let_go(self, account: Any, paid: Fact, day: int, *rest: Any) -> None:
+        known = len(account.facts)
+        super().let_go(account, paid, day, *rest)
+        if len(account.facts) > known:
+            waived, refunded = account.facts[-2:]
+            loan = print_id("ln", account.loan_id)
+            self.by_people(Waive(loan, "interest", waived.amount_minor, waived.effective_on,
+                                 "complaint upheld"), day)  # fmt: skip
+            back = Refund(loan, refunded.amount_minor, from_day(day),
+                          f"{account.loan_id}/{refunded.ref}", f"p{refunded.arg}")  # fmt: skip
+            self.by_people(back, day)
+
+    def help(self, account: Any, day: int, month: int) -> Any:
+        asked = self.plan(account, month)
+        offer = super().help(account, day, month)
+        if offer is not None:
+            user, loan = print_id("us", account.loan_id >> 14), print_id("ln", account.loan_id)
+            made = self.by_people(OfferPlan(
+                user, loan, asked.kind.value, asked.months, asked.rate_ppm, asked.pause_days
+            ), day)  # fmt: skip
+            self.by_people(AnswerPlan(made["plan"], accepted=True), day)
+        return offer
+
+    def by_people(self, command: Any, day: int) -> Any:
+        """A command of the platform's own people at the end of a day."""
+        who = self.loop.run_until_complete(self.platform.principal("people"))
+        return self.tell_platform(who, command, self.moment(day, END_OF_DAY))
 
     def in_morning(self, account: Any, day: int, fact: Fact) -> bool:
         """True of a claim on a loan that is in recovery already."""

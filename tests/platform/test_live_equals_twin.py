@@ -23,6 +23,7 @@ from tests.platform.sandbox import Sandbox
 from tests.twin.runs import ticking
 from tests.twin.test_day_by_day import lively
 from usance.base.book import Book
+from usance.base.codes import FactKind
 from usance.base.columns import arrays, sort
 from usance.base.dates import first_of_month, last_of_month, parse_moment
 from usance.base.tables import TABLES
@@ -37,6 +38,7 @@ from usance.books.periods import parse_close_period
 from usance.books.postings import Cells, post
 from usance.books.rules import load_rules
 from usance.loan.visible_facts import fact_columns, term_columns
+from usance.measure.definitions import load_definitions
 from usance.platform.closing.month_end import LiveClose, MonthEnd, publish_period_metrics
 from usance.platform.commands.clock import set_clock
 from usance.platform.commands.unit_of_work import now
@@ -69,6 +71,15 @@ entities:
 """
 BY_LIMITS = ("mandate_utilisation",)
 """Metrics of the table `limits`, which the twin writes each month and these days do not."""
+EARLY = {
+    (period, each.name)
+    for period in ("2022-12", "2023Q1")
+    for versions in load_definitions().values()
+    for each in versions
+    if each.complete_after_days
+}
+"""Metrics that are complete some days after a period: live they were measured at its end, and the
+twin's here when all was over. What they are made of, dues and tape, is compared whole."""
 LOSSES = "history_from: 2023-01\n"
 OPENING_FACTS = "facts:" + "".join(
     f"""
@@ -80,9 +91,13 @@ OPENING_FACTS = "facts:" + "".join(
 
 
 def punctual() -> Scenario:
-    """The lively scenario, whose notices come on their day."""
+    """The lively scenario; notices come on their day, and all in trouble ask for help."""
     given = lively()
-    return replace(given, providers=replace(given.providers, late_notice_ppm=0))
+    return replace(
+        given,
+        providers=replace(given.providers, late_notice_ppm=0),
+        incidents=replace(given.incidents, asks_for_help_ppm=1_000_000, complaint_upheld_ppm=0),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +131,7 @@ def live(server: Embedded, book: Book) -> Iterator[LiveDays]:
         document["principals"] = {
             f"c{n}": {"kind": "channel", "party": f"c{n}", "scopes": ["channel"]}
             for n in range(1, 30)
-        }
+        } | {"people": {"kind": "service", "party": "", "scopes": ["operations"]}}
         document["group_facts"] = ""
         document["policies"] = {"entities.yaml": ENTITIES, "losses.yaml": LOSSES}
         document["payout"] = {"provider": "p1", "rejected_ending": -1, "next_day_ending": -1}
@@ -142,11 +157,18 @@ def live(server: Embedded, book: Book) -> Iterator[LiveDays]:
         days.close()
 
 
+OWN_KINDS = {FactKind.CHARGED_BACK, FactKind.REFUNDED, FactKind.WAIVED, FactKind.TERMS_CHANGED,
+             FactKind.INTEREST_PAUSED}  # fmt: skip
+"""Facts that people of the platform book: it numbers them itself."""
+
+
 def rows(name: str, given: list[dict[str, Any]]) -> list[Any]:
-    return sorted(
-        tuple((column, row[column] or 0) for column in TABLES[name].names if column not in LEFT_OUT)
-        for row in given
-    )
+    def value(row: dict[str, Any], column: str) -> Any:
+        is_own = name == "facts" and column == "ref" and row["kind"] in OWN_KINDS
+        return 0 if is_own else row[column] or 0
+
+    names = [column for column in TABLES[name].names if column not in LEFT_OUT]
+    return sorted(tuple((column, value(row, column)) for column in names) for row in given)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -170,6 +192,9 @@ def test_postings_are_those_of_the_columns(book: Book, live: LiveDays) -> None:
         sort(pa.concat_tables([book.read(name, month=month) for month in months]), TABLES[name])
         for name in ("loans", "facts")
     )
+    apart = pa.array(sorted(by_exact_form_alone(loans, facts)), pa.int64())
+    loans, facts = (each.filter(pc.invert(pc.is_in(each["loan_id"], apart)))
+                    for each in (loans, facts))  # fmt: skip
     columns = arrays(loans)
     ids = columns["loan_id"]
     fees = [each.fee_ppm for each in live.context.institutions.funding]
@@ -198,10 +223,21 @@ def test_postings_are_those_of_the_columns(book: Book, live: LiveDays) -> None:
                 "from usance.postings where loan_id > 0 group by 1, 2, 3, 4"
             ))  # fmt: skip
 
+    left_out = set(apart.to_pylist())
     found = {(row["loan_id"], row["rule"], row["entity"], row["account"]): row["amount"]
-             for row in live.loop.run_until_complete(read())}  # fmt: skip
+             for row in live.loop.run_until_complete(read())
+             if row["loan_id"] not in left_out}  # fmt: skip
     assert {k: v for k, v in found.items() if v} == {k: v for k, v in expected.items() if v}
     assert len(found) > 50
+
+
+def by_exact_form_alone(loans: pa.Table, facts: pa.Table) -> set[int]:
+    """Loans with changed terms or paused interest: the control of each close compares those."""
+    changed = loans.filter(pc.greater(loans["terms_no"], 1))["loan_id"].to_pylist()
+    paused = facts.filter(pc.equal(facts["kind"], int(FactKind.INTEREST_PAUSED)))
+    found = {*changed, *paused["loan_id"].to_pylist()}
+    assert len(found) > 3, "some borrowers are helped"
+    return found
 
 
 def amounts_on(loans: pa.Table, facts: pa.Table, fees: list[int], day: date) -> Any:
@@ -261,6 +297,7 @@ def plain(given: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         tuple(str(v) for k, v in row.items() if k != "snapshot")
         for row in given
         if row.get("metric") not in BY_LIMITS
+        and (row.get("period"), row.get("metric")) not in EARLY
     )
 
 

@@ -22,17 +22,26 @@ import numpy as np
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.output_tables import LineState
 from usance.base.book import Book
-from usance.base.codes import DecisionKind, FactKind, FundingModel, Product, RoutingOutcome, Status
+from usance.base.codes import (
+    Component,
+    DecisionKind,
+    FactKind,
+    FundingModel,
+    Product,
+    RoutingOutcome,
+    Status,
+)
 from usance.base.dates import from_day, to_day, to_month
 from usance.base.draws import draw
+from usance.base.errors import UsanceError
 from usance.base.rates import PPM
 from usance.loan.batch import States
 from usance.loan.columns import TermColumns
 from usance.loan.facts import Fact, visible
 from usance.loan.loan import replay, schedule, start, step, view
-from usance.loan.stored_rows import fact_of_row, terms_of_row
+from usance.loan.stored_rows import changed_row, fact_of_row, terms_of_row, view_values
 from usance.loan.terms import Terms
-from usance.loan.views import VIEW_FIELDS
+from usance.loan.views import VIEW_FIELDS, LoanView
 from usance.match.draws import ANSWERS
 from usance.match.mandates.mandate import Mandates
 from usance.match.reservation.events import LimitSet, State
@@ -42,6 +51,9 @@ from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import from_columns
 from usance.match.router.router import Router
+from usance.service.help.plan_offers import HelpedLoan, PlanOffer, PlanRequest, offer_plan
+from usance.service.help.plan_rules import PlanKind
+from usance.service.loan_servicing import ClaimHolder, event_of, is_made_by_rule, loan_events
 from usance.service.servicing_events import Holders, due_facts
 from usance.twin.month.loan_terms import cells_of, loans_table
 from usance.twin.month.mandates import mandates_of
@@ -52,11 +64,13 @@ from usance.world import behaviour_kernel as how
 from usance.world.behaviour import behaviour_inputs
 from usance.world.demand import TICKET_STEP_MINOR, EligibleUsers, request_chances, requesting_users
 from usance.world.distributions import threshold_ppm
+from usance.world.incidents import Incident, asked_on, days_later, incidents, plan_asked
 from usance.world.population import MAX_HAZARD_PPM, month_days
 from usance.world.scenario.scenario import SourceEventKind
 from usance.world.streams import Stream
 
 PER_USER = 16_384
+AGREED = (FactKind.TERMS_CHANGED, FactKind.INTEREST_PAUSED)
 NOON = 12 * 3600
 NEVER = 2**31 - 1
 Row = dict[str, Any]
@@ -90,10 +104,28 @@ class Account:
     worst: dict[int, int] = field(default_factory=dict)
     """The most days past due ever, by month end."""
     states: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    later: list[Row] = field(default_factory=list)
+    """Rows of changed terms."""
+    is_special: bool = False
+    incident: Incident = Incident.NONE
+    followed: tuple[int, Fact] | None = None
+    """The day on which the month's payment is taken back, or a complaint about it upheld."""
 
     def __post_init__(self) -> None:
         self.terms = terms_of_row(self.row)
         self.columns = TermColumns.of([self.terms])
+
+    @property
+    def versions(self) -> list[Terms]:
+        return [self.terms, *map(terms_of_row, self.later)]
+
+    @property
+    def is_exact(self) -> bool:
+        """True of a loan that the kernel does not know any more."""
+        return any(fact.kind in AGREED for fact in self.facts)
+
+    def exact(self, day: int, known_at: datetime) -> Any:
+        return replay(self.versions, self.facts, from_day(day), known_at, form="exact")
 
     @property
     def loan_id(self) -> int:
@@ -113,6 +145,13 @@ class Account:
 
     def seen(self, day: int, known_at: datetime) -> dict[str, int]:
         """Where it stands at the end of a day."""
+        if self.is_exact:
+            on = from_day(day)
+            key = (day, *(fact.ref for fact in self.facts
+                          if fact.effective_on <= on and fact.booked_at <= known_at))  # fmt: skip
+            if key not in self.states:
+                self.states[key] = view_values(self.exact(day, known_at).view())
+            return dict(zip(VIEW_FIELDS, self.states[key], strict=True))
         values = view(self.state(day, known_at), from_day(day)).values[0]
         return dict(zip(VIEW_FIELDS, values.tolist(), strict=True))
 
@@ -137,7 +176,7 @@ class Account:
 
     def open_instalments(self, day: int, known_at: datetime) -> list[tuple[int, date, int]]:
         """Number from 0, due day and what is unpaid of each open instalment, by the exact form."""
-        loan = replay(self.terms, self.facts, from_day(day), known_at, form="exact")
+        loan = self.exact(day, known_at)
         if loan.view().principal_outstanding == 0:
             return []
         rows = ((n, row.due_on, sum(row.outstanding[:4])) for n, row in enumerate(loan.rows()))
@@ -239,6 +278,7 @@ class DayByDay:
         known_at = self.known_at(month)
         self.released[month], self.rules = {}, self.context.rules(month)
         self.hear_late_notices(month)
+        self.decide_incidents(month)
         intended = {
             loan: self.decide_payments(account, month) for loan, account in self.accounts.items()
         }
@@ -278,15 +318,32 @@ class DayByDay:
 
     # What the world decides on the first day
 
+    def decide_incidents(self, month: int) -> None:
+        """Loans that something happens to, unless a notice of theirs has just come late."""
+        first, _ = month_days(month)
+        before, known_at = self.known_at(month - 1), self.known_at(month)
+        for account in self.accounts.values():
+            account.incident, account.followed = Incident.NONE, None
+            waits = any(to_day(fact.effective_on) < first and before < fact.booked_at
+                        for fact in account.facts)  # fmt: skip
+            if waits and not account.is_special:
+                continue
+            late = account.seen(first - 1, known_at)["days_past_due"] > 0
+            found = incidents(self.scenario.seed, self.scenario.incidents, month,
+                              np.array([account.loan_id]), np.array([late]))  # fmt: skip
+            account.incident = Incident(found[0])
+            account.is_special |= account.incident is not Incident.NONE
+
     def decide_payments(self, account: Account, month: int) -> list[tuple[int, int, int]]:
         """Day, meaning and place of each payment the borrower means to make."""
         first, last = month_days(month)
         known_at = self.known_at(month)
         opens = account.open_instalments(first - 1, known_at)
         oldest, oldest_day = (opens[0][0], to_day(opens[0][1])) if opens else (0, NEVER)
-        rows = schedule(account.terms)
+        rows = account.exact(first - 1, known_at).rows() if account.later else schedule(
+            account.terms)  # fmt: skip
         own = [n for n, row in enumerate(rows) if first <= to_day(row.due_on) <= last]
-        nth, due_on = (own[0], to_day(rows[own[0]].due_on)) if own else (0, -1)
+        nth, due_on = (own[-1], to_day(rows[own[-1]].due_on)) if own else (0, -1)
         kinds = {fact.kind for fact in account.known(first - 1, known_at)}
         since = month if oldest_day >= first - 1 else to_month(from_day(oldest_day))
         status = how.DueStatus(
@@ -553,7 +610,7 @@ class DayByDay:
         known_at: datetime,
     ) -> None:  # fmt: skip
         """Fees of the day, what is paid, and claims that have become due; or a recovery last."""
-        if account.is_over(day - 1, known_at):
+        if account.is_over(day - 1, known_at) and account.followed is None:
             return
         for fact in self.falling_due(account, day, known_at):
             if fact.kind is FactKind.FEE_CHARGED:
@@ -563,7 +620,109 @@ class DayByDay:
         for paid_on, meaning, nth in intended:
             if paid_on == day:
                 self.pay(account, day, month, meaning, nth, known_at)
+        self.incident(account, day, month, known_at)
         self.claim(account, day, month, known_at)
+
+    # What does not go as agreed
+
+    def incident(self, account: Account, day: int, month: int, known_at: datetime) -> None:
+        first, last = month_days(month)
+        if account.incident is Incident.ASKS_FOR_HELP:
+            if day == asked_on(self.scenario.seed, account.loan_id, month, first, last):
+                self.help(account, day, month)
+        elif account.followed is not None and account.followed[0] == day:
+            (_, paid), account.followed = account.followed, None
+            if account.incident is Incident.CHARGED_BACK:
+                self.charge_back(account, paid, day, month, known_at)
+            else:
+                self.let_go(account, paid, day, month, known_at)
+
+    def after_payment(self, account: Account, paid: Fact, day: int, month: int) -> None:
+        """Remember when the first payment of a month is taken back, or complained about."""
+        kinds = (Incident.CHARGED_BACK, Incident.COMPLAINT_UPHELD)
+        if account.incident not in kinds or paid.kind is not FactKind.PAID:
+            return
+        if account.followed is not None or any(
+            fact.ref // 128 * 128 == month * 256 + 128 for fact in account.facts
+        ):
+            return
+        if account.incident is Incident.COMPLAINT_UPHELD and not account.is_over(
+            day, self.known_at(month)
+        ):
+            return
+        if account.incident is Incident.CHARGED_BACK and paid.ref != min(
+            fact.ref
+            for fact in account.facts
+            if fact.kind is FactKind.PAID and month * 256 <= fact.ref < month * 256 + 128
+        ):
+            return
+        lag = days_later(self.scenario.seed, self.scenario.incidents, account.incident,
+                         account.loan_id, month)  # fmt: skip
+        if day + lag <= month_days(month)[1]:
+            account.followed = day + lag, paid
+
+    def incident_ref(self, month: int, nth: int = 0) -> int:
+        return month * 256 + 128 + nth
+
+    def happens(self, account: Account, fact: Fact, month: int) -> None:
+        account.hear(fact)
+        self.tell_fact(account, fact, month)
+
+    def charge_back(
+        self, account: Account, paid: Fact, day: int, month: int, known_at: datetime
+    ) -> None:
+        if not account.in_recovery(day, known_at):
+            self.happens(account, self.fact(
+                day, FactKind.CHARGED_BACK, paid.amount_minor, self.incident_ref(month), paid.arg,
+                day,
+            ), month)  # fmt: skip
+
+    def let_go(
+        self, account: Account, paid: Fact, day: int, month: int, known_at: datetime
+    ) -> None:
+        """Interest since the eve's last due is waived as of that eve, and paid back."""
+        settled = to_day(paid.effective_on)
+        interest = account.exact(settled - 1, known_at).view().accrued_interest
+        by_rule = any(is_made_by_rule(fact) and to_day(fact.effective_on) >= settled - 1
+                      for fact in account.facts)  # fmt: skip
+        if by_rule or interest <= 0:
+            return
+        waived = self.fact(settled - 1, FactKind.WAIVED, interest, self.incident_ref(month),
+                           int(Component.INTEREST), day)  # fmt: skip
+        excess = replay(account.versions, [*account.facts, waived], from_day(day),
+                        form="exact").view().overpaid  # fmt: skip
+        if excess > 0:
+            self.happens(account, waived, month)
+            self.happens(account, self.fact(
+                day, FactKind.REFUNDED, excess, self.incident_ref(month, 1), paid.arg, day
+            ), month)  # fmt: skip
+
+    def plan(self, account: Account, month: int) -> PlanRequest:
+        given, seed = self.scenario.incidents, self.scenario.seed
+        rate = account.versions[-1].rate_ppm
+        return PlanRequest(
+            PlanKind(plan_asked(seed, given, account.loan_id, month)), months=given.months,
+            rate_ppm=rate - rate * given.rate_cut_ppm // PPM, pause_days=given.pause_days,
+        )  # fmt: skip
+
+    def help(self, account: Account, day: int, month: int) -> PlanOffer | None:
+        """The plan that a borrower past due asks for, if the rules have it."""
+        if account.in_recovery(day, self.known_at(month)):
+            return None
+        plans = sum(fact.kind in AGREED for fact in account.facts)
+        helped = HelpedLoan(tuple(account.versions), tuple(account.facts), plans)
+        try:
+            offer = offer_plan(helped, from_day(day), self.plan(account, month), role="operations")
+        except UsanceError:
+            return None
+        for terms in offer.terms:
+            row = changed_row([account.row, *account.later][-1], terms, from_day(day))
+            account.later.append(row)
+            self.tell("loans", month, row)
+        for fact in offer.facts:
+            self.happens(account, self.fact(day, fact.kind, 0, self.incident_ref(month), fact.arg,
+                                            day), month)  # fmt: skip
+        return offer
 
     def claim(self, account: Account, day: int, month: int, known_at: datetime) -> None:
         for fact in self.falling_due(account, day, known_at):
@@ -574,6 +733,16 @@ class DayByDay:
         """What one day brings by rule, on what is known of that very day."""
         if account.seen(day, known_at)["days_past_due"] == 0:
             return []
+        if account.is_exact:
+            known = account.known(day, known_at)
+            made = {(event_of(fact.ref), fact.effective_on) for fact in known
+                    if is_made_by_rule(fact)}  # fmt: skip
+            holder = ClaimHolder(FundingModel(account.row["model"]), account.trigger)
+            return [
+                fact for fact in loan_events(account.versions, known, holder, self.rules,
+                                             from_day(day - 1), from_day(day), form="exact")
+                if (event_of(fact.ref), fact.effective_on) not in made
+            ]  # fmt: skip
         state = account.state(day, known_at)
         eve = States(state.terms, state.values, np.array([day - 1], np.int32))
         holders = Holders.of([FundingModel(account.row["model"])], [account.trigger])
@@ -597,7 +766,7 @@ class DayByDay:
         providers = self.scenario.providers
         bits = draw(self.scenario.seed, int(Stream.NOTICE), account.loan_id, month * 256 + nth)
         low, booked = bits & 0x7FF, day
-        if bits >> 11 < threshold_ppm(providers.late_notice_ppm):
+        if bits >> 11 < threshold_ppm(providers.late_notice_ppm) and not account.is_special:
             booked += 1 + (low * providers.late_notice_days >> 11)
         kind = FactKind.RECOVERED if account.in_recovery(day, known_at) else FactKind.PAID
         paid = self.fact(
@@ -607,11 +776,11 @@ class DayByDay:
         account.hear(paid)  # a provider may tell it twice
         if paid.booked_at <= known_at:
             self.tell_fact(account, paid, month)
+        self.after_payment(account, paid, day, month)
 
     def amount(self, account: Account, day: int, meaning: int, known_at: datetime) -> int:
         """What the loan says is due, or closes it, on the day."""
-        loan = replay(account.terms, account.facts, from_day(day), known_at, form="exact")
-        seen = loan.view()
+        seen: LoanView = account.exact(day, known_at).view()
         if meaning == how.PAYS_DUE:
             return seen.past_due.total if sum(seen.past_due[:4]) else 0
         if meaning == how.PAYS_ONE:
@@ -628,7 +797,8 @@ class DayByDay:
             return
         before = account.seen(day - 1, known_at)["principal_outstanding"]
         after = account.seen(day, known_at)["principal_outstanding"]
-        if account.is_there(day - 1) and before > after:
+        if account.is_there(day - 1) and (before > after or (before != after
+                                                              and account.is_special)):  # fmt: skip
             key = (account.row["source"], day)
             own = self.released[month]
             own[key] = own.get(key, 0) + before - after
@@ -710,6 +880,8 @@ class DayByDay:
             to_day(fact.effective_on) for fact in known
             if fact.kind is FactKind.PAID and to_day(fact.effective_on) >= first
         })  # fmt: skip
+        if account.is_special:
+            return self.prepaid_by_view(account, days, known_at)
         rows, total = schedule(account.terms), 0
         for day in days:
             met = [account.terms.principal_minor
@@ -717,6 +889,19 @@ class DayByDay:
                    for each in (day - 1, day)]  # fmt: skip
             due = sum(row.principal for row in rows if to_day(row.due_on) <= day)
             total += max(0, met[1] - max(met[0], due))
+        return total
+
+    def prepaid_by_view(self, account: Account, days: list[int], known_at: datetime) -> int:
+        """The same where a payment may be taken back and a plan replaced."""
+        total = 0
+        for day in days:
+            eve, now = (account.exact(each, known_at) for each in (day - 1, day))
+            today = sum(row.due.principal for row in now.rows() if to_day(row.due_on) == day)
+            if not account.later:
+                today = sum(row.principal for row in schedule(account.terms)
+                            if to_day(row.due_on) == day)  # fmt: skip
+            due = eve.view().due.principal + today
+            total += max(0, now.view().paid.principal - max(eve.view().paid.principal, due))
         return total
 
     def tell_fact(self, account: Account, fact: Fact, month: int) -> None:

@@ -19,10 +19,16 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.twin.run.run_context import RunContext
 from usance.twin.run.runner import run_scenario
+from usance.world.incidents import Incidents
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 SCALE = Fraction(1, 60)
 MONTHS = range(636, 639)
+INCIDENTS = Incidents(
+    charged_back_ppm=60_000, complaint_upheld_ppm=200_000, asks_for_help_ppm=700_000,
+    plan_ppm={"deferral": 200_000, "longer_term": 200_000, "lower_rate": 200_000,
+              "interest_pause": 300_000, "re_ageing": 100_000},
+)  # fmt: skip
 BUCKETS = (500_000, 50_000, 200_000, 50_000, 50_000, 50_000, 100_000)
 UNKNOWN = {"decisions": {"latency_us"}, "routing": {"binding_limit"}}
 """What the desk does not say as the router does: how long it took, and which limit was dearest."""
@@ -56,7 +62,7 @@ def lively() -> Scenario:
         given,
         seed=3,
         source_events=changes,
-        providers=replace(given.providers, late_notice_ppm=400_000, late_notice_days=12),
+        providers=replace(given.providers, late_notice_ppm=600_000, late_notice_days=12),
         demand=replace(demand, requests={m: 6 * n for m, n in demand.requests.items()}),
         funding=tuple(replace(each, head_room_ppm=550_000) for each in given.funding),
         behaviour=replace(
@@ -67,6 +73,7 @@ def lively() -> Scenario:
             life_event_hazard_ppm=3_000_000,
         ),
         opening=replace(given.opening, bucket_ppm=BUCKETS),
+        incidents=INCIDENTS,
     )
 
 
@@ -128,7 +135,9 @@ def test_what_is_compared_has_everything_in_it(days: DayByDay) -> None:
     facts = [row for month in MONTHS for row in days.made["facts", month]]
     kinds = {FactKind(row["kind"]) for row in facts}
     assert kinds == {FactKind.DISBURSED, FactKind.FEE_CHARGED, FactKind.PAID, FactKind.COMPENSATED,
-                     FactKind.BOUGHT_OUT, FactKind.CHARGED_OFF, FactKind.RECOVERED}  # fmt: skip
+                     FactKind.BOUGHT_OUT, FactKind.CHARGED_OFF, FactKind.RECOVERED,
+                     FactKind.CHARGED_BACK, FactKind.WAIVED, FactKind.REFUNDED,
+                     FactKind.TERMS_CHANGED, FactKind.INTEREST_PAUSED}  # fmt: skip
     known_later = [row for row in facts if row["booked_at"].month != row["effective_on"].month]
     assert len(known_later) > 5
     outcomes = {row["outcome"] for month in MONTHS for row in days.made["routing", month]}

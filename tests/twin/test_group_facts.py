@@ -223,3 +223,16 @@ def test_the_books_close_on_what_the_group_states(tmp_path: Path) -> None:
         assert all(control["holds"] for control in found["controls"])
     names_of = [control["name"] for control in controls_of(book, closes[-1])["controls"]]
     assert "cash flows tie to the balance sheet" in names_of
+
+
+def test_what_providers_withhold_is_a_cost_of_servicing() -> None:
+    """0.2% of what borrowers paid and a tenth for each payment, paid as it is incurred."""
+    calm = read_scenario("calm")
+    plain = month_facts(calm, JANUARY, {}, {}, {}, PPB, 1)
+    providers = replace(calm.providers, fee_ppm=2_000, fee_minor=10)
+    with_fees = month_facts(replace(calm, providers=providers), JANUARY, {}, {}, {}, PPB, 1,
+                            paid=(1_000_000, 30))  # fmt: skip
+    for kind in (GroupFactKind.COST_INCURRED, GroupFactKind.COST_PAID):
+        sums = [sum(each.amount_minor for each in facts_of_table(rows) if each.kind is kind)
+                for rows in (plain, with_fees)]  # fmt: skip
+        assert sums[1] - sums[0] == 2_000 + 300

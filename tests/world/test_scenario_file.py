@@ -337,3 +337,28 @@ def test_later_terms_may_change_the_hazard_of_a_model() -> None:
     assert later.hazard_ppm < first.hazard_ppm == 660_000
     assert first.tenor_ppm == later.tenor_ppm == {24: 3_200_000}
     assert first.settlement_days == later.settlement_days == 4
+
+
+INCIDENTS = """based_on: calm
+name: helped
+text: Calm with incidents.
+incidents: {asks_for_help: 20%, plans: {deferral: 60%, longer_term: 30%}, charged_back_days: 40}
+"""
+
+
+def test_incidents_are_read_and_their_mistakes_named(tmp_path: Path) -> None:
+    assert not read_scenario("calm").incidents.are_any
+    found = refusals(written(tmp_path, INCIDENTS))
+    assert any("plans do not sum to 100%" in each and "line 4" in each for each in found)
+    assert any("charged_back_days" in each for each in found)
+    unknown_plan = INCIDENTS.replace("deferral", "holiday")
+    assert any(
+        "unknown plan 'holiday'" in each for each in refusals(written(tmp_path, unknown_plan))
+    )
+    right = INCIDENTS.replace("30%}", "40%}").replace("days: 40", "days: 4")
+    given = read_scenario(written(tmp_path, right)).incidents
+    assert (given.are_any, given.plan_ppm["deferral"], given.charged_back_days) == (
+        True,
+        600_000,
+        4,
+    )

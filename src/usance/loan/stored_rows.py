@@ -6,7 +6,7 @@ The kernel reads columns; loans for the exact form are read here one by one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, date
 from typing import Any
 
 from usance.base.codes import FactKind
@@ -41,6 +41,17 @@ def terms_of_row(row: Mapping[str, Any]) -> Terms:
     change = Change.NONE if row["terms_no"] == 1 else CHANGES[row.get("change", 0)]
     convention = _CONVENTIONS[row["convention"]]
     return Terms(convention=convention, change=change, **{name: row[name] for name in _SAME})
+
+
+def changed_row(row: Mapping[str, Any], terms: Terms, on: date) -> dict[str, Any]:
+    """The row of the next version of terms, in force from a day."""
+    return {
+        **row, "terms_no": terms.terms_no, "effective_on": on,
+        "disbursed_on": terms.disbursed_on, "first_due_on": terms.first_due_on,
+        "instalments": terms.instalments, "principal_minor": terms.principal_minor,
+        "rate_ppm": terms.rate_ppm, "coupon_ppm": terms.coupon_ppm, "guarantee_fee_minor": 0,
+        "flat_fee_minor": 0, "upfront_fee_minor": 0, "change": CHANGES.index(terms.change),
+    }  # fmt: skip
 
 
 def fact_of_row(row: Mapping[str, Any]) -> Fact:

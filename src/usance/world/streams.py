@@ -32,3 +32,4 @@ class Stream(Code):
     CRASH = 18  # provider; day
     LIFE = 19  # user; month × 256
     PROVIDER = 20  # 48 bits of a hash of what is drawn; 0
+    INCIDENT = 21  # loan; month × 256 + whether and which, days after a payment, day, plan

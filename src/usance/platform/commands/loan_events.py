@@ -10,7 +10,7 @@ from usance.base.codes import Component, FactKind, Fee, parse
 from usance.base.errors import CodeError, UsanceError
 from usance.base.ids import print_id
 from usance.loan.facts import Fact
-from usance.loan.stored_rows import CHANGES
+from usance.loan.stored_rows import CHANGES, changed_row
 from usance.loan.terms import Change, Terms
 from usance.platform.commands.command import CREATED, DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.loan_change import answer_of, book_facts, check_day, fact, own_ref
@@ -275,12 +275,7 @@ async def reschedule(
 
 def terms_row(loan: LoanRecord, terms: Terms, day: date) -> dict[str, Any]:
     """The row of new terms of a loan, in force from a day."""
-    row = {**loan.rows[-1], "terms_no": terms.terms_no, "effective_on": day,
-           "disbursed_on": terms.disbursed_on, "first_due_on": terms.first_due_on,
-           "instalments": terms.instalments, "principal_minor": terms.principal_minor,
-           "rate_ppm": terms.rate_ppm, "coupon_ppm": terms.coupon_ppm,
-           "guarantee_fee_minor": 0, "flat_fee_minor": 0, "upfront_fee_minor": 0,
-           "change": CHANGES.index(terms.change)}  # fmt: skip
+    row = changed_row(loan.rows[-1], terms, day)
     row.pop("xid", None)
     return row
 

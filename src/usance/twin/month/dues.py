@@ -6,6 +6,7 @@ a missed due is known only thirty days later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64
-from usance.base.columns import make
+from usance.base.columns import arrays, make
 from usance.twin.month import month_kernel as m
 from usance.twin.month.month_arrays import DueTotals
 from usance.world.population import month_days
@@ -65,6 +66,16 @@ class DueSums:
             if len(rows):
                 sums = where.setdefault(each, _empty(self.cells))
                 np.add.at(sums[:, :, place], (days[rows] - first, cell[rows]), amounts[rows])
+
+    def add_rows(
+        self, dues: pa.Table, names: Sequence[str], chosen: NDArray[np.bool_], month: int, *,
+        is_final: bool = True,
+    ) -> None:  # fmt: skip
+        """Add some sums of some rows of a table of dues, of a month or the two before."""
+        where, columns = self.final if is_final else self.open, arrays(dues)
+        day, cell = columns["due_on"][chosen].astype(np.int64), columns["cell"][chosen]
+        for name in names:
+            self._put(where, day, cell, SUMS.index(name), columns[f"{name}_minor"][chosen], month)
 
     @staticmethod
     def space(cells: int) -> I64:

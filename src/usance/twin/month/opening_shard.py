@@ -33,6 +33,7 @@ from usance.twin.month.shard import (
     overdue_users,
     record_worst,
 )
+from usance.twin.month.special_loans import SpecialLoans
 from usance.twin.month.tape import folded_loans, is_closed, tape_rows
 from usance.twin.month.users import Users
 from usance.twin.run.run_context import RunContext
@@ -64,7 +65,7 @@ def open_shard(context: RunContext, number: int, *, workers: int | None = None) 
     users["grade"][(users["decided"] == 0) & (count == 0)] = 0  # nobody has looked at them yet
     return _at_opening(
         context,
-        Shard(number, users, OpenLoans.none(), Pending.none()),
+        Shard(number, users, OpenLoans.none(), Pending.none(), SpecialLoans.none()),
         loans,
         facts,
         tables,

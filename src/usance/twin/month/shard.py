@@ -21,6 +21,7 @@ from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.loan_terms import cells_of, month_of
 from usance.twin.month.month_kernel import DUES
 from usance.twin.month.open_loans import OpenLoans
+from usance.twin.month.special_loans import SpecialLoans
 from usance.twin.month.users import Users
 from usance.twin.run.run_context import RunContext
 from usance.world.demand import EligibleUsers
@@ -52,12 +53,14 @@ class Shard:
     users: Users
     loans: OpenLoans
     pending: Pending
+    special: SpecialLoans
+    """Open loans that had an incident, which are served one by one."""
 
 
 def empty_shard(context: RunContext, number: int) -> Shard:
     """A shard whose first user is still to come."""
     first, _ = context.users_of(number, context.opening_month)
-    return Shard(number, Users.none(first), OpenLoans.none(), Pending.none())
+    return Shard(number, Users.none(first), OpenLoans.none(), Pending.none(), SpecialLoans.none())
 
 
 class ShardMonth(NamedTuple):

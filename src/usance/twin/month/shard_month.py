@@ -38,6 +38,14 @@ from usance.twin.month.shard import (
     owed_by,
     record_worst,
 )
+from usance.twin.month.special_month import (
+    History,
+    SpecialMonth,
+    add_dues,
+    divided,
+    special_month,
+    with_special,
+)
 from usance.twin.month.tape import folded_loans, is_closed, tape_rows, with_month_end
 from usance.twin.month.timestamps import timestamps
 from usance.twin.month.users import Users
@@ -51,48 +59,59 @@ TableParts = dict[str, list[pa.Table]]
 
 def run_shard_month(
     context: RunContext, shard: Shard, month: int, thresholds: I64, booked: pa.Table | None, *,
-    workers: int | None = None,
+    history: History | None = None, workers: int | None = None,
 ) -> ShardMonth:  # fmt: skip
     """Carry a shard through a month; `booked` are the loans drawn in the month before."""
     dues = DueSums(context.cells)
     late = _late_notices(context, shard, month, dues, workers)
-    loans = _with_booked(context, shard, booked, late.still_open, workers)
-    users, overdue = shard.users, overdue_users(shard.users, loans)
-    requested = _requested_loans(context, users, month, thresholds, overdue, loans, workers)
+    everyone = _with_booked(context, shard, booked, late.still_open, workers)
+    apart = divided(context, shard.special, everyone, month, late.facts.loan_id, history)
+    loans, everyone = apart.columns, apart.columns.joined(apart.special.loans)
+    users, overdue = shard.users, overdue_users(shard.users, everyone)
+    requested = _requested_loans(context, users, month, thresholds, overdue, everyone, workers)
     # As of the first day: the month carries their states on in place.
     asks = np.zeros(len(users), np.bool_)
     asks[requested.rows] = True
     theirs = loans.take(asks[users.rows(loans["loan_id"] // PER_USER)])
     passed = _loan_month(context, loans, month, workers)
     dues.join(passed.dues)
+    special = special_month(context, apart, month)
+    add_dues(context, month, special, dues)
     tape = tape_rows(loans, passed.ends, month)
     closed = is_closed(passed.ends)
     after = with_month_end(loans, passed.ends)
     ended = after["loan_id"][closed] // PER_USER
     closed[passed.apart] = False
     open_after = after.take(~closed, workers=workers)
-    facts = passed.known.with_inserted(late.facts)
-    tables = {"facts": facts.table(context.zone), "tape": tape}
+    still_open = special.loans.take(~special.is_closed)
+    facts = passed.known.with_inserted(late.facts).merged_with(special.facts)
+    tables = {"facts": facts.table(context.zone), "tape": tape, "loans": special.rows}
+    if len(apart.special):
+        tables["tape"] = sort(pa.concat_tables([tape, special.tape]), table("tape"))
     rows: TableParts = {}
     theirs_now = passed.known.of_loans(theirs["loan_id"])
     known = RequestMonth(
         theirs, late.loans_before, late.facts,
         theirs_now.merged_with(passed.coming.owned_by(theirs["loan_id"])),
     )  # fmt: skip
-    requests = _requests(context, shard, month, requested, known, rows, workers)
+    requests = _requests(context, shard, month, requested, (known, special), rows, workers)
     users["repaid"][users.rows(ended)] = month
+    over = special.loans.loans["loan_id"][special.is_closed] // PER_USER
+    users["repaid"][users.rows(over)] = month
     record_worst(users, after)
+    record_worst(users, special.loans.loans)
     _arrivals(context, shard, month, rows)
     for name, parts in rows.items():
         tables[name] = sort(pa.concat_tables(parts), table(name))
-    carried = Shard(shard.number, users, open_after, passed.pending)
+    carried = Shard(shard.number, users, open_after, passed.pending, still_open)
     figures = {
-        "loan_months": len(loans), "facts": len(passed.known.day) + len(late.facts.day),
+        "loan_months": len(everyone), "facts": len(facts.day),
         "late_notices": len(passed.coming.day), "duplicates": passed.duplicates,
         "asks": len(requested.rows), "requests": len(requests["loan_id"]),
     }  # fmt: skip
-    eligible = users.eligible(overdue_users(users, open_after), month, workers=workers)
-    released = passed.released + late.released
+    left = open_after.joined(still_open.loans)
+    eligible = users.eligible(overdue_users(users, left), month, workers=workers)
+    released = passed.released + late.released + special.released
     return ShardMonth(carried, tables, requests, dues, released, eligible, figures)
 
 
@@ -267,7 +286,7 @@ def _requests(
     shard: Shard,
     month: int,
     requested: RequestedLoans,
-    month_facts: RequestMonth,
+    told: tuple[RequestMonth, SpecialMonth],
     rows_of: TableParts,
     workers: int | None,
 ) -> dict[str, NDArray[Any]]:
@@ -282,7 +301,8 @@ def _requests(
     decision = ids * PER_USER + users["decided"][rows]
     approved = np.zeros(len(rows), np.bool_)
     if len(rows):
-        known = known_at_requests(users, rows, drawn.day, month_facts, workers=workers)
+        known = known_at_requests(users, rows, drawn.day, told[0], workers=workers)
+        known = with_special(known, ids, drawn.day, told[1], month)
         available = np.maximum(users["line_minor"][rows] - known.used_minor, 0)
         inputs = context.assessor.drawdown_inputs(
             ids, int(month_days(month)[0]), amount, available, known.worst_days, known.overdue_days

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.array_bytes import pack, unpack
@@ -15,6 +16,7 @@ from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.merge_facts_kernel import NARROW, narrow_rows, widen_rows
 from usance.twin.month.open_loans import NO_WATCH, OpenLoans
 from usance.twin.month.shard import Pending, Shard
+from usance.twin.month.special_loans import SpecialLoans
 from usance.twin.month.users import Users
 
 Arrays = dict[str, NDArray[Any]]
@@ -28,6 +30,8 @@ def shard_bytes(shard: Shard) -> bytes:
     arrays |= _of_loans("pending", shard.pending.loans)
     arrays |= _of_facts("known", shard.pending.known)
     arrays |= _of_facts("late", shard.pending.late)
+    if len(shard.special):
+        arrays |= _of_special(shard.special)
     return pack({**arrays, "pending_dues": shard.pending.dues})
 
 
@@ -39,7 +43,26 @@ def shard_of(content: bytes) -> Shard:
         _loans(arrays, "pending"), _facts(arrays, "known"), _facts(arrays, "late"),
         arrays["pending_dues"],
     )  # fmt: skip
-    return Shard(number, _users(first, arrays), _loans(arrays, "loans"), pending)
+    special = _special(arrays) if _ROWS in arrays else SpecialLoans.none()
+    return Shard(number, _users(first, arrays), _loans(arrays, "loans"), pending, special)
+
+
+_ROWS = "special_rows"
+
+
+def _of_special(special: SpecialLoans) -> Arrays:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, special.rows.schema) as stream:
+        stream.write_table(special.rows)
+    return {
+        **_of_loans("special", special.loans), **_of_facts("happened", special.facts),
+        _ROWS: np.frombuffer(sink.getvalue(), np.uint8),
+    }  # fmt: skip
+
+
+def _special(arrays: Arrays) -> SpecialLoans:
+    rows = pa.ipc.open_stream(arrays[_ROWS].tobytes()).read_all()
+    return SpecialLoans(_loans(arrays, "special"), rows, _facts(arrays, "happened"))
 
 
 def _of_users(users: Users) -> Arrays:

@@ -70,6 +70,7 @@ from usance.world.scenario.scenario import Funding, Scenario
 BUFFER_PPM = 50_000
 """Of loans on the balance sheet, what a trust holds in cash when it begins."""
 MONTHS_A_YEAR, QUARTERS_A_YEAR = 12, 4
+_FEES = "servicing_cost"
 IN_DEAL = "/"
 """In the name of a class of a deal from a file, and in none that is raised by the month."""
 
@@ -159,16 +160,18 @@ def month_facts(
     before: pa.Table | None = None,
     closed: AfterClose | None = None,
     trusts: TrustMonth | None = None,
+    *,
+    paid: tuple[int, int] = (0, 0),
 ) -> pa.Table:
     """Facts of one month: amounts are those of the run; `before` holds those of the month before.
 
     `volumes` is what was lent in the month, `balances` the unpaid principal at its end, both by
-    model; `approved_by_channel` counts users who were given their first line; `closed` is what a
+    model; `approved_by_channel` counts users with a first line, `paid` payments; `closed` is what a
     quarter that has just been closed left behind; `trusts` is the month of the deals from files.
     """
     writer = _FactWriter(scenario, month, first_id)
     earlier = facts_of_table(before) if before is not None else []
-    _costs(writer, sum(volumes.values()), approved_by_channel, scale_ppb)
+    _costs(writer, sum(volumes.values()), approved_by_channel, scale_ppb, paid)
     _fees(writer, volumes, earlier)
     _funding(
         writer, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier, trusts or TrustMonth()
@@ -252,14 +255,18 @@ def _read(content: str, scale_ppb: int, currency: str) -> tuple[GroupFact, ...]:
 
 
 def _costs(
-    writer: _FactWriter, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
-) -> None:
-    """Costs of the month, paid on its last day, so that accruals stay as they were."""
+    writer: _FactWriter, volume_minor: int, approved: Mapping[int, int], scale_ppb: int,
+    paid: tuple[int, int],
+) -> None:  # fmt: skip
+    """Costs of the month, paid on its last day; fees of providers are costs of servicing."""
+    rates = writer.scenario.providers
+    withheld = half_up(paid[0] * rates.fee_ppm, PPM) + paid[1] * rates.fee_minor
     group, platform = writer.scenario.group, platform_of(writer.scenario)
     total, code = 0, writer.scenario.currency
-    for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
+    for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor, _FEES}, key=_place):
         by_volume = half_up(volume_minor * group.cost_of_volume_ppm.get(function, 0), PPM)
         minor = by_volume + half_up(group.cost_minor.get(function, 0) * scale_ppb, PPB)
+        minor += withheld if function == _FEES else 0
         writer.write(platform, GroupFactKind.COST_INCURRED, minor, function=function)
         total += minor
     for channel in writer.scenario.users.channels:

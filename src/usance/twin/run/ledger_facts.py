@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +13,7 @@ from usance.base.ageing import LAST_BUCKET
 from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.book_step import Step
-from usance.base.codes import FundingModel
+from usance.base.codes import FactKind, FundingModel
 from usance.base.ids import PER_USER
 from usance.base.rates import PPB
 from usance.twin.month.loan_terms import PRODUCTS
@@ -21,6 +23,7 @@ from usance.twin.run.run_context import RunContext
 from usance.twin.run.trusts import Trusts
 
 OWN = int(FundingModel.ON_BALANCE_SHEET)
+_RECEIPTS = (int(FactKind.PAID), int(FactKind.RECOVERED))
 MODELS = max(FundingModel) + 1
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
@@ -48,6 +51,13 @@ def approved_by_channel(context: RunContext, lines: pa.Table | None) -> I64:
     return np.bincount(found, minlength=channels).astype(np.int64)
 
 
+def received(tables: Mapping[str, pa.Table]) -> I64:
+    """Amount and number of payments that became known in a month."""
+    facts = tables["facts"].select(["kind", "amount_minor"])
+    paid = facts.filter(pc.is_in(facts["kind"], pa.array(_RECEIPTS, pa.int8())))
+    return np.array([pc.sum(paid["amount_minor"]).as_py() or 0, paid.num_rows], np.int64)
+
+
 class GroupFacts:
     """States the group's facts."""
 
@@ -70,7 +80,15 @@ class GroupFacts:
             step.add("group_facts", rows, month=self.context.opening_month)
 
     def month(
-        self, step: Step, month: int, book: Book, *, lent: I64, owed: I64, approved: I64
+        self,
+        step: Step,
+        month: int,
+        book: Book,
+        *,
+        lent: I64,
+        owed: I64,
+        approved: I64,
+        paid: I64,
     ) -> None:
         """The facts of a month, after its loans are booked; `owed` is without them."""
         if not self.is_asked:
@@ -84,6 +102,7 @@ class GroupFacts:
             self.context.scenario, month, _models(lent), _models(owed + lent),
             dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, left,
             self.trusts.month(step, month, book, int((owed + lent)[OWN]), closes=closes),
+            paid=(int(paid[0]), int(paid[1])),
         )  # fmt: skip
         if rows.num_rows:
             step.add("group_facts", rows, month=month)

@@ -35,7 +35,7 @@ from usance.world.scenario.scenario import Scenario
 
 BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
 """On disk: tables, the subledgers of every close and two checkpoints, measured on `2024`."""
-FORMAT = 7
+FORMAT = 8
 """Of marks and checkpoints: a run that has others cannot be gone on with."""
 MARKS = "run/done"
 """Folder with a mark for each finished stage."""

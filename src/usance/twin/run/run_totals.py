@@ -23,12 +23,12 @@ Arrays = dict[str, NDArray[Any]]
 _OPEN, _REQUESTS = "open.", "requests."
 
 
-def sums_of(month: ShardMonth, owed: I64, approved: I64) -> Arrays:
+def sums_of(month: ShardMonth, owed: I64, approved: I64, paid: I64) -> Arrays:
     """Arrays that one shard adds to the totals."""
     return {
         **dues_bytes(month.dues), **_with(_OPEN, month.dues.open),
         **_with(_REQUESTS, month.requests), "released": month.released,
-        "eligible": np.array(month.eligible), "owed": owed, "approved": approved,
+        "eligible": np.array(month.eligible), "owed": owed, "approved": approved, "paid": paid,
     }  # fmt: skip
 
 
@@ -43,6 +43,8 @@ class RunTotals:
     """Unpaid principal by model, of loans that were there before the month."""
     approved: I64
     """Users given their first line in the month, by channel."""
+    paid: I64 = field(default_factory=lambda: np.zeros(2, np.int64))
+    """Amount and number of payments that became known in the month."""
     eligible: EligibleUsers = field(default_factory=lambda: EligibleUsers(0, 0, 0))
     requests: Arrays = field(default_factory=dict)
 
@@ -61,6 +63,7 @@ class RunTotals:
         self.released_before, self.released = self.released, np.zeros_like(self.released)
         self.owed, self.approved = np.zeros_like(self.owed), np.zeros_like(self.approved)
         self.eligible, self.requests = EligibleUsers(0, 0, 0), {}
+        self.paid = np.zeros_like(self.paid)
 
     def take(self, parts: Iterable[Arrays]) -> None:
         """Add what the shards of a stage give, one after the other."""
@@ -72,6 +75,7 @@ class RunTotals:
             self.released = self.released + sums["released"]
             self.owed, self.approved = self.owed + sums["owed"], self.approved + sums["approved"]
             self.eligible = self.eligible + _eligible(sums)
+            self.paid = self.paid + sums["paid"]
             asked.append(_named(_REQUESTS, sums))
         some = [requests for requests in asked if requests]
         self.requests = in_order(some) if some else {}
@@ -82,12 +86,14 @@ class RunTotals:
             **dues_bytes(self.dues), **_with(_REQUESTS, self.requests),
             "released": self.released, "released_before": self.released_before,
             "owed": self.owed, "approved": self.approved, "eligible": np.array(self.eligible),
+            "paid": self.paid,
         }  # fmt: skip
 
     @classmethod
     def of(cls, arrays: Arrays) -> RunTotals:
         """From the arrays that were kept."""
-        plain = {name: arrays[name] for name in ("released", "released_before", "owed", "approved")}
+        names = ("released", "released_before", "owed", "approved", "paid")
+        plain = {name: arrays[name] for name in names}
         requests = _named(_REQUESTS, arrays)
         return cls(dues_of(arrays), **plain, eligible=_eligible(arrays), requests=requests)
 

@@ -217,7 +217,8 @@ class Runner:
     def _task_arguments(self, folder: StageFolder, month: int | None = None) -> dict[str, Any]:
         """Arguments of every task; it reads the loans and checkpoints of that month, if any."""
         shards = self.context.shards(folder.month)
-        book = book_view(self.book, month, [shard_name(number) for number in shards])
+        names, incidents = [shard_name(each) for each in shards], self.plan.scenario.incidents
+        book = book_view(self.book, month, names, with_history=incidents.are_any)
         inner = self.engine.workers if self.engine.in_memory else 1  # for the last shards
         return {
             "context": self.context, "folder": folder, "book": book, "workers": inner,
@@ -284,7 +285,7 @@ class Runner:
             self.figures.update(routing.figures)
             self.group.month(
                 stage.step, month, self.book, lent=np.sum(lent, axis=0), owed=totals.owed,
-                approved=totals.approved,
+                approved=totals.approved, paid=totals.paid,
             )  # fmt: skip
             self._keep_totals(stage)
 

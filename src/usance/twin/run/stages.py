@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.array_bytes import pack, unpack
@@ -28,9 +29,15 @@ from usance.twin.month.opening_shard import open_shard
 from usance.twin.month.routing import Routing
 from usance.twin.month.shard import Shard, ShardMonth, empty_shard, new_loans
 from usance.twin.month.shard_month import run_shard_month
+from usance.twin.month.special_month import history_of
 from usance.twin.month.tape import state_table
 from usance.twin.run.checkpoint import shard_bytes, shard_of
-from usance.twin.run.ledger_facts import approved_by_channel, lent_by_model, owed_by_model
+from usance.twin.run.ledger_facts import (
+    approved_by_channel,
+    lent_by_model,
+    owed_by_model,
+    received,
+)
 from usance.twin.run.run_context import RunContext
 from usance.twin.run.run_totals import sums_of
 from usance.twin.run.stage_output import (
@@ -42,6 +49,7 @@ from usance.twin.run.stage_output import (
 )
 
 SHARD, SUMS, ROUTING = "shard", "sums", "routed"
+_HISTORY = ("loans", "facts")
 _SOURCE, _ATTEMPTS = "routed.source", "routed.attempts"
 
 
@@ -88,7 +96,7 @@ class ShardTask(ABC):
         approved = approved_by_channel(self.context, lines)
         stored = [
             StoredFile(SHARD, checkpoint_path(month, name), shard_bytes(done.shard)),
-            StoredFile(SUMS, "", pack(sums_of(done, owed, approved))),
+            StoredFile(SUMS, "", pack(sums_of(done, owed, approved, received(done.tables)))),
         ]
         some = {table: rows for table, rows in done.tables.items() if rows.num_rows}
         output = self._write(done.shard.number, some, stored, done.figures)
@@ -120,8 +128,12 @@ class ServingTask(ShardTask):
         else:
             shard = self._shard(number, month - 1)
             if month > context.scenario.first_month:
-                booked = self.book.read("loans", month=month - 1, shard=number)
-        done = run_shard_month(context, shard, month, self.thresholds, booked, workers=self.workers)
+                booked = first_terms(self.book.read("loans", month=month - 1, shard=number))
+        history = None
+        if context.scenario.incidents.are_any:
+            history = history_of(*(self.book.read(name, shard=number) for name in _HISTORY))
+        done = run_shard_month(context, shard, month, self.thresholds, booked, history=history,
+                               workers=self.workers)  # fmt: skip
         return self._write_month(done, done.tables.get("lines"))
 
 
@@ -148,7 +160,7 @@ class StatesTask(ShardTask):
         """One row for each loan that is open at the end of the month."""
         month = self.folder.month
         shard = shard_of(self.book.kept(checkpoint_path(month, shard_name(number))))
-        booked = self.book.read("loans", month=month, shard=number)
+        booked = first_terms(self.book.read("loans", month=month, shard=number))
         states = state_table(shard.loans.joined(new_loans(self.context, booked)), month)
         # Of a shard whose last loan is over, what an earlier end wrote must not stay.
         again = states.num_rows or self.book.files("state", shard=number)
@@ -168,12 +180,24 @@ def write_routing(folder: StageFolder, context: RunContext, routing: Routing) ->
     )
 
 
-def book_view(book: Book, month: int | None, names: list[str]) -> Book:
-    """The part of a book that a task reads: loans and checkpoints of a month, and the states."""
+def first_terms(loans: pa.Table) -> pa.Table:
+    """The rows of loans that were drawn; later versions of terms left out."""
+    return loans.filter(pc.equal(loans["terms_no"], 1))
+
+
+def book_view(
+    book: Book, month: int | None, names: list[str], *, with_history: bool = False
+) -> Book:
+    """The part of a book that a task reads: loans and checkpoints of a month, and the states.
+
+    Where loans have incidents, all their terms and facts.
+    """
     tables, marks = dict[str, TableEntry](), dict[str, str]()
     if month is not None:
-        loans, states = book.files("loans", month=month), book.files("state")
-        for name, files in (("loans", loans), ("state", states)):
+        held = {"loans": book.files("loans", month=month), "state": book.files("state")}
+        if with_history:
+            held |= {name: book.files(name) for name in _HISTORY}
+        for name, files in held.items():
             tables[name] = TableEntry(table(name).number, files)
         paths = {checkpoint_path(month, name) for name in names}
         marks = {path: mark for path, mark in book.manifest.versions.items() if path in paths}

@@ -28,6 +28,7 @@ from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, text, whole_of
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.collections_section import read_collections
+from usance.world.scenario.incidents_section import read_incidents
 from usance.world.scenario.scenario import Scenario
 from usance.world.scenario.sections import (
     built,
@@ -235,12 +236,13 @@ def _scenario(given: Fields, files: _Files) -> Scenario | None:
         "specialisations": read_specialisations,
         "macro": lambda own: read_macro(own.inner("macro")),
         "behaviour": lambda own: read_behaviour(own.inner("behaviour")),
-        "providers": lambda own: read_providers(own.inner("providers")),
+        "providers": lambda own: read_providers(own.inner("providers"), currency),
         "opening": lambda own: read_opening(own.inner("opening"), currency),
         "pricing": lambda own: read_pricing(own.inner("pricing")),
         "group": lambda own: read_group(own.inner("group"), currency, files),
         "flow": optional("flow", files.flow, {}),
         "collections": lambda own: read_collections(own, files),
+        "incidents": read_incidents,
     })  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
 from usance.world.debtors import ChannelOutage, Operations
+from usance.world.incidents import NO_INCIDENTS, Incidents
 from usance.world.shocks import Shock
 
 
@@ -243,6 +244,10 @@ class Providers:
     """Lines of a file that cannot be read; they come again as well."""
     crash_ppm: int = 0
     """Files over which the platform goes down: the whole file comes again."""
+    fee_ppm: int = 0
+    """Of what borrowers pay, withheld by the provider."""
+    fee_minor: int = 0
+    """Withheld for each payment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +354,8 @@ class Scenario:
     """Tenors and grades that institutions specialise in."""
     collections: Collections = Collections()
     """How what is late is collected; the reference, under which the behaviour is as written."""
+    incidents: Incidents = NO_INCIDENTS
+    """Payments taken back, complaints and help; none by default."""
     forecast_to: int = 0
     """The last month that a run may be asked to go on to, beyond `last_month`; 0 for none."""
 

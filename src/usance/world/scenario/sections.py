@@ -350,17 +350,17 @@ def read_behaviour(given: Fields | None) -> Behaviour | None:
     return built(Behaviour, given, BEHAVIOUR)
 
 
-def read_providers(given: Fields | None) -> Providers | None:
+def read_providers(given: Fields | None, currency: str) -> Providers | None:
     """Payment providers."""
     return built(Providers, given, {
         "providers": needed("providers", whole_of(1, 100)),
         "late_notice_ppm": needed("late_notice", share),
         "late_notice_days": needed("late_notice_days", whole_of(0, 14)),
-        "failed_ppm": needed("failed", share),
-        "duplicate_ppm": needed("duplicate", share),
-        "lost_ppm": optional("lost", rate_of(0, PPM // 2), 0),
-        "damaged_ppm": optional("damaged", rate_of(0, PPM // 2), 0),
-        "crash_ppm": optional("crash", rate_of(0, PPM // 2), 0),
+        "failed_ppm": needed("failed", share), "duplicate_ppm": needed("duplicate", share),
+        **{f"{name}_ppm": optional(name, rate_of(0, PPM // 2), 0)
+           for name in ("lost", "damaged", "crash")},
+        "fee_ppm": optional("fee", share, 0),
+        "fee_minor": optional("fee_each", amount_in(currency), 0),
     })  # fmt: skip
 
 
