@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EPOCH = date(1970, 1, 1).toordinal()
+_FIRST_MOMENT, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _ISO_MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
@@ -117,6 +118,15 @@ def parse_month(given: str, *, where: str = "") -> int:
 def format_month(month: int) -> str:
     """A month number as `YYYY-MM`."""
     return first_of_month(month).isoformat()[:7]
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment as whole microseconds since 1970 in UTC, as tables hold it.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC))
+    2000000
+    """
+    return (moment - _FIRST_MOMENT) // _MICROSECOND
 
 
 def parse_moment(given: str | datetime, *, where: str = "") -> datetime:

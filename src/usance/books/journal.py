@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from hashlib import sha256
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.codes import Code
 from usance.base.columns import arrays, make
-from usance.base.dates import to_day
+from usance.base.dates import microseconds, to_day
 from usance.base.errors import CorruptFile, UsanceError
 from usance.books.errors import Unbalanced
 from usance.books.postings import Lines
@@ -105,7 +105,7 @@ def journal_heads(
     return make(
         "journals",
         journal_id=heads,
-        booked_at=np.full(size, _microseconds(head.known_at)),
+        booked_at=np.full(size, microseconds(head.known_at.replace(tzinfo=UTC))),
         close_no=np.full(size, head.close_no),
         kind=(heads >> 24) & 15,
         actor=[head.actor] * size,
@@ -120,10 +120,6 @@ def _hash(journal_id: int, head: CloseHead, lines: I64, previous: str) -> str:
     mark = sha256(f"{previous} {journal_id} {head.close_no} {head.actor}\n".encode())
     mark.update(np.ascontiguousarray(lines, "<i8").tobytes())
     return mark.hexdigest()
-
-
-def _microseconds(moment: datetime) -> int:
-    return int(np.datetime64(moment.replace(tzinfo=None), "us").astype(np.int64))
 
 
 def check_chain(

@@ -27,7 +27,7 @@ from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.stored_rows import EXACT_KINDS, fact_of_row, terms_of_row, view_values
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
-from usance.loan.visible_facts import fact_columns, microseconds, term_columns
+from usance.loan.visible_facts import fact_columns, known_at_bound, term_columns
 
 _POOL = ("rate_ppm", "grade", "region", "product")
 ByUser = Callable[[I64], I64]
@@ -102,7 +102,7 @@ class LoanTables:
         """
         facts = arrays(self.facts.select(["effective_on", "kind", "booked_at"]))
         booked = facts["booked_at"]
-        told = (booked > microseconds(after)) & (booked <= microseconds(until))
+        told = (booked > known_at_bound(after)) & (booked <= known_at_bound(until))
         past = (facts["effective_on"] <= to_day(day)) | (facts["kind"] == int(FactKind.REVERSED))
         return self.among(np.unique(_ids(self.facts.filter(pa.array(told & past)))))
 

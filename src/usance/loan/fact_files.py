@@ -24,7 +24,7 @@ from usance.loan.errors import OrphanFacts
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.fact_files import FactFile, FactRows, WantedLoans, count_facts, place_facts
 from usance.loan.kernel.visible_facts import OUT_OF_ORDER
-from usance.loan.visible_facts import invalid_facts, microseconds, visible_rows
+from usance.loan.visible_facts import invalid_facts, known_at_bound, visible_rows
 
 NO_BOOKING_TIMES = np.empty(0, np.int64)
 _THREADS, _PIECE = 2, 1 << 15
@@ -64,7 +64,7 @@ def collect_facts(
     known_at: datetime = END_OF_TIME,
 ) -> FactsByLoan:  # fmt: skip
     """The known facts of these loans (ascending ids), or of the `wanted` ones among them."""
-    loans = WantedLoans(ids, _target_rows(ids, wanted), microseconds(known_at))
+    loans = WantedLoans(ids, _target_rows(ids, wanted), known_at_bound(known_at))
     size = int(loans.target.max(initial=-1)) + 1
     counts, filled = np.zeros(size, np.int64), np.zeros(size, np.int64)
     bounds = [np.searchsorted(file.loan_id, ids[::_PIECE]) for file in files]

@@ -196,8 +196,7 @@ def _argument(cell: str) -> int:
 
 
 def _moment(cell: str) -> int:
-    from usance.base.dates import parse_moment
-    from usance.loan.visible_facts import microseconds
+    from usance.base.dates import microseconds, parse_moment
 
     return microseconds(parse_moment(cell))
 

@@ -6,7 +6,7 @@ table's own memory is used and nothing is copied.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.compiled import in_threads
+from usance.base.dates import microseconds
 from usance.base.errors import UsanceError
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.errors import FactError, OrphanFacts, ReversalError
@@ -48,7 +49,7 @@ def fact_columns(
     )
     made = FactColumns(offsets, day, kind, amount, arg)
     return visible_rows(
-        made, columns["ref"], loan_ids, columns["booked_at"], microseconds(known_at)
+        made, columns["ref"], loan_ids, columns["booked_at"], known_at_bound(known_at)
     )
 
 
@@ -75,12 +76,11 @@ def visible_rows(
     return FactColumns(offsets, *columns)
 
 
-def microseconds(moment: datetime) -> int:
-    """A moment in microseconds since 1970, as in the tables."""
+def known_at_bound(moment: datetime) -> int:
+    """A moment as tables hold it; the end of time is after all of them."""
     if moment is END_OF_TIME:
         return int(np.iinfo(np.int64).max)
-    span = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
+    return microseconds(moment)
 
 
 def _refuse_orphans(

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I16, I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
-from usance.base.dates import to_month
+from usance.base.dates import microseconds, to_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.parquet import read_parquet
 from usance.base.segments import segment_codes
@@ -191,7 +191,7 @@ def _whole_table(rows: TableOrFiles) -> pa.Table:
 def _microseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
         raise FactError("known_at has no time zone", where="known_at", fix="Give a moment in UTC")
-    return int(np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us").astype(np.int64))
+    return microseconds(moment)
 
 
 def _refuse_invalid_facts(engine: Any, moment: int, as_of: date) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 from usance.assess.errors import WrongInput
 from usance.assess.features.compute import DecisionTimes, compute_features
 from usance.assess.features.declared import Declared
-from usance.assess.features.records import micros, records_of
+from usance.assess.features.records import records_of
 from usance.assess.flow.files import Flow
 from usance.base.codes import DecisionKind
-from usance.base.dates import to_day
+from usance.base.dates import microseconds, to_day
 from usance.base.document_places import Places
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import Fields, moment, one_of, whole_of
@@ -101,7 +101,7 @@ def _from_records(
         return {}
     try:
         records = records_of(flow.features, request.records, request.user_id, "records")
-        known = DecisionTimes.of([request.user_id], [to_day(day)], [micros(request.at)])
+        known = DecisionTimes.of([request.user_id], [to_day(day)], [microseconds(request.at)])
         return compute_features(flow.features, records, known)
     except UsanceError as error:
         problems.append(error)

@@ -17,7 +17,7 @@ from usance.assess.errors import FeatureError, WrongInput
 from usance.assess.features.declared import Declared, out_of_range
 from usance.assess.features.definition import RESERVED, Definitions, Source
 from usance.base.arrays import I64
-from usance.base.dates import to_day
+from usance.base.dates import microseconds, to_day
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import day as read_day
 from usance.base.fields import moment as read_moment
@@ -120,7 +120,7 @@ def _day(given: object, where: str) -> int:
 
 
 def _moment(given: object, where: str) -> int:
-    return micros(read_moment(given, where))
+    return microseconds(read_moment(given, where))
 
 
 def _cell(declared: Declared, record: Mapping[str, Any], where: str) -> int:
@@ -128,13 +128,6 @@ def _cell(declared: Declared, record: Mapping[str, Any], where: str) -> int:
         fix = f"Give {declared.name}, or null if it has a declared meaning"
         raise WrongInput(f"{declared.name} is missing", where=where, fix=fix)
     return int(declared.coded(record[declared.name], where))
-
-
-def micros(moment: Any) -> int:
-    """A moment as microseconds since 1970 in UTC, without a float on the way."""
-    from datetime import UTC, datetime, timedelta
-
-    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
 
 
 def columns_of(definitions: Definitions, given: Mapping[str, Mapping[str, Any]]) -> Records:

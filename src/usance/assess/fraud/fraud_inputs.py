@@ -42,10 +42,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.errors import WrongInput
-from usance.assess.features.records import micros
 from usance.assess.fraud.links import Attribute, link_columns, longs
 from usance.base.arrays import I64
 from usance.base.codes import Code
+from usance.base.dates import microseconds
 from usance.base.document_places import Places, document_places
 from usance.base.documents import parse_yaml, read_csv, read_document, read_text
 from usance.base.errors import UsanceError, raise_all
@@ -184,7 +184,7 @@ def _value(given: str, where: str) -> int:
 
 
 def _moment(given: str, where: str) -> int:
-    return int(micros(moment(given, where)))
+    return microseconds(moment(given, where))
 
 
 def _attribute(given: str, where: str) -> int:

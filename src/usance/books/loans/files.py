@@ -23,7 +23,7 @@ from usance.books.loans.loans_with_facts import LOANS, TERMS, LoansWithFacts
 from usance.loan.fact_files import NO_BOOKING_TIMES, booked_after, collect_facts
 from usance.loan.kernel.fact_files import FactFile, FactRows
 from usance.loan.stored_rows import EXACT_KINDS
-from usance.loan.visible_facts import microseconds
+from usance.loan.visible_facts import known_at_bound
 
 _FACTS = table("facts")
 _FACT_COLUMNS = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg")
@@ -96,7 +96,7 @@ class LoanFiles:
                 facts.append((file.sha256, _fact_file(book, file, known_at)))
             elif not _is_known(book, file, before.known_at):
                 found = _fact_file(book, file, before.known_at)
-                facts.append((file.sha256, booked_after(found, microseconds(before.known_at))))
+                facts.append((file.sha256, booked_after(found, known_at_bound(before.known_at))))
         return cls._with(book, shard, terms, facts)
 
     @classmethod
@@ -115,7 +115,7 @@ class LoanFiles:
     def settled_and_moved(self, before: CarryForward) -> tuple[Bools, Bools]:
         """Loans fully settled at the close before, and loans with a fact or terms since."""
         came = [file.ids for file in self.term_files if file.sha256 not in before.files]
-        moment = microseconds(before.known_at)
+        moment = known_at_bound(before.known_at)
         for mark, facts in self.fact_files:
             if mark not in before.files:
                 came.append(facts.loan_id)

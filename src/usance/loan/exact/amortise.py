@@ -23,7 +23,7 @@ def amortised(inputs: PlanInputs, rnd: Round) -> list[Row]:
 def share(total: int, index: int, count: int, rnd: Round) -> int:
     """The part of a total that falls on one of `count` instalments, rounded cumulatively.
 
-    >>> from usance.loan.exact.dates import half_up
+    >>> from usance.base.money import half_up
     >>> [share(100, index, 3, half_up) for index in range(3)]
     [33, 34, 33]
     """

@@ -1,7 +1,8 @@
 """Charges of a period in the exact form: interest on balances, the level instalment, pauses.
 
 >>> from datetime import date
->>> from usance.loan.exact.dates import half_up, periods
+>>> from usance.base.money import half_up
+>>> from usance.loan.exact.dates import periods
 >>> terms = Terms(
 ...     principal_minor=9_000_00,
 ...     rate_ppm=180_000,
@@ -182,7 +183,7 @@ def unpaused_interest(
 ) -> int:
     """The interest of a period less its paused days.
 
-    >>> from usance.loan.exact.dates import half_up
+    >>> from usance.base.money import half_up
     >>> unpaused_interest(3100, 100, 131, [(110, 119)], half_up)
     2100
     """

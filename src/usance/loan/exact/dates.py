@@ -21,7 +21,6 @@ from __future__ import annotations
 from calendar import isleap
 from collections.abc import Callable, Mapping
 from datetime import date
-from fractions import Fraction
 from typing import NamedTuple
 
 from usance.base.calendars import Calendar
@@ -29,6 +28,7 @@ from usance.base.calendars import Roll as BaseRoll
 from usance.base.daycount import DayCount as BaseDayCount
 from usance.base.daycount import year_fraction
 from usance.base.errors import unknown
+from usance.base.money import half_even, half_up
 from usance.loan.convention import (
     BusinessDayRoll,
     Convention,
@@ -55,24 +55,6 @@ _BASE_RULES = {
 
 Round = Callable[[int, int], int]
 """A division of whole numbers that are not negative, rounded to a whole number."""
-
-
-def half_up(numerator: int, denominator: int) -> int:
-    """The nearest whole number, halves upwards.
-
-    >>> half_up(5, 2), half_up(7, 5)
-    (3, 1)
-    """
-    return (2 * numerator + denominator) // (2 * denominator)
-
-
-def half_even(numerator: int, denominator: int) -> int:
-    """The nearest whole number, halves to the even one.
-
-    >>> half_even(5, 2), half_even(7, 2)
-    (2, 4)
-    """
-    return round(Fraction(numerator, denominator))
 
 
 def _up(numerator: int, denominator: int) -> int:

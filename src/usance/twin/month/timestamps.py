@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -45,8 +45,3 @@ def end_of_month(month: int, zone: str) -> datetime:
     """The last moment of a month's last business day."""
     last = datetime.combine(last_of_month(month), time(23, 59, 59, 999_999), ZoneInfo(zone))
     return last.astimezone(UTC)
-
-
-def microseconds(moment: datetime) -> int:
-    """A moment as a whole number."""
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
