@@ -42,7 +42,7 @@ def test_the_map_names_every_room_in_the_order_of_the_house() -> None:
 def test_a_new_maintainer_finds_every_change() -> None:
     part = text("CONTRIBUTING.md").partition("## Where a change goes")[2].partition("\n## ")[0]
     core, live = part.split("The live platform has its own:")
-    for table, changes in ((core, 13), (live, 14)):
+    for table, changes in ((core, 15), (live, 15)):
         rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
         assert len(rows) == changes
         for row in rows:

@@ -2,7 +2,8 @@
 
 A provider sends a file a day. What the platform has not acknowledged is in the next day's file
 once more, in whatever order, until it is. So a fault changes when a payment is known, and nothing
-else.
+else. On which day a provider hears of a payment, late or not, is drawn with the payment itself
+(`behaviour_kernel.notice_of`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Big exports: a list of the console as a file, made by a job for whoever asked, kept for a week.
 
 The job asks the list's own page function for piece after piece, with the same filters and as the
-same principal; the file is sealed for that principal alone.
+same principal; the file is sealed for that principal alone. Its form, CSV or XLSX, is that of
+`console.lists`.
 """
 
 from __future__ import annotations

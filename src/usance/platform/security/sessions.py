@@ -1,4 +1,8 @@
-"""Sessions of operators: opened by a password, opaque, hashed, ended by time or by their owner."""
+"""Sessions of operators: opened by a password, opaque, hashed, ended by time or by their owner.
+
+Tries to sign in are counted by the database (`begin_sign_in` in `store/migrations`): however many
+workers ask, one limit holds.
+"""
 
 from __future__ import annotations
 
