@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ def provider_of(moment: Moment, principal: Principal, name: str | None) -> int:
 
 def content_of(command: BookPayment) -> bytes:
     """A hash of what a payment says, whoever tells it."""
-    told = {**asdict(command), "provider": None}
+    told = {**vars(command), "provider": None}
     return sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
 
 
