@@ -71,6 +71,8 @@ def test_a_file_sent_again_changes_nothing_and_one_in_another_layout_is_refused(
     assert [each["ref"] for each in sandbox.read("operations", "unallocated")] == ["T9"]
     again = take(sandbox, "p.csv", stray)
     assert [each["outcome"] for each in again["statements"]] == ["repeated"]
+    renamed = take(sandbox, "p-again.csv", stray)
+    assert [each["outcome"] for each in renamed["statements"]] == ["repeated"]
     assert len(sandbox.read("operations", "unallocated")) == 1
     with pytest.raises(FileRefused, match="line 2"):
         take(sandbox, "q.csv", HEADER + "X9,T9,2024-07-41,75.00,0.00,B1,,Bo\n")

@@ -24,7 +24,7 @@ from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.refusals import FileRefused
 from usance.platform.store.write_set import WriteSet
-from usance.service.bank_files.files import digest, read_file
+from usance.service.bank_files.files import digest, is_identified, read_file
 from usance.service.bank_files.profile import BankProfile, load_profile
 from usance.service.bank_files.statement import Statement
 from usance.service.reconciliation.bank_facts import OwnBankAccount, bank_balances
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     import asyncpg
 
 FILES = "statements"
+_SAME = (
+    "select file_id, lines from usance.money_files where provider = $1 and account = $2"
+    " and source = $3 and digest = $4 and in_force limit 1"
+)
+"""The same lines under another name."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,12 @@ async def _enter(
     if before is not None and before["digest"] == fingerprint:
         return {"file": print_id("fi", before["file_id"]), "account": account,
                 "outcome": "repeated", "lines": before["lines"]}  # fmt: skip
+    if before is None and is_identified(statement):
+        same = await transaction.fetchrow(_SAME, provider, account, profile.source.value,
+                                          fingerprint)  # fmt: skip
+        if same is not None:
+            return {"file": print_id("fi", same["file_id"]), "account": account,
+                    "outcome": "repeated", "lines": same["lines"]}  # fmt: skip
     number = await transaction.fetchval("select usance.next_ids('file', 1)")
     if before is not None:
         changes.put("money_files", **{**dict(before), "in_force": False})

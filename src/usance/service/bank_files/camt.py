@@ -132,7 +132,7 @@ class _Makers:
             return []
         details: list[tuple[Fields, Place]] = fields.get("detail", [])
         currency = _need(fields, "currency", place)
-        total = minor_units(_need(fields, "amount", place), currency, place)
+        total = _unsigned(_need(fields, "amount", place), currency, place)
         total *= self.sign(fields, place)
         if self.profile.batches is Batches.DETAILS and len(details) > 1:
             return list(self.detail_lines(fields, details, currency, total, place))
@@ -150,7 +150,7 @@ class _Makers:
             if text is None:
                 raise _refusal("a detail of a batch without its amount", at)
             unit = detail.get("currency") or detail.get("tx_currency") or currency
-            amount = minor_units(text, unit, at)
+            amount = _unsigned(text, unit, at)
             amount *= self.sign({**fields, **detail} if "side" in detail else fields, at)
             left -= amount
             yield self.line(fields, detail, amount, unit, at)
@@ -217,8 +217,16 @@ def _credited(detail: Fields) -> str:
     return str(detail.get("credited_iban") or detail.get("credited_account") or "")
 
 
+def _unsigned(text: str, currency: str, place: Place) -> int:
+    """An amount as these messages have it: the side says where the money went, not a sign."""
+    amount = minor_units(text, currency, place)
+    if amount < 0:
+        raise _refusal(f"an amount below zero, {text}", place)
+    return amount
+
+
 def _balance(fields: Fields, place: Place) -> _Balance:
-    amount = minor_units(_need(fields, "amount", place), _need(fields, "currency", place), place)
+    amount = _unsigned(_need(fields, "amount", place), _need(fields, "currency", place), place)
     day = day_of(fields.get("day") or _need(fields, "moment", place), place)
     debit = _need(fields, "side", place) == "DBIT"
     return _Balance(fields.get("code", ""), -amount if debit else amount, day)

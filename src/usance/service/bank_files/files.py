@@ -1,7 +1,8 @@
 """One file of a bank or provider, read by its profile, and the register of files that were taken.
 
-A file that is sent again changes nothing. A file with the identity of a known one and other content
-is a correction: the lines of its predecessor are reversed, its own are added. Nothing is deleted.
+A file that is sent again changes nothing, under another name as well. A file with the identity of a
+known one and other content is a correction: the lines of its predecessor are reversed, its own are
+added. Nothing is deleted.
 
 >>> from datetime import date
 >>> from usance.service.bank_files.statement import FileLine
@@ -61,8 +62,17 @@ class FileRegister:
     def take(self, statement: Statement) -> Taken:
         """Enter a statement that was read to its end."""
         key = statement.account, statement.identity
-        known = self.current.get(key)
-        if known is not None and digest(known) == digest(statement):
+        known, said = self.current.get(key), digest(statement)
+        if known is not None and digest(known) == said:
+            return Taken(Outcome.REPEATED, (), ())
+        if (
+            known is None
+            and is_identified(statement)
+            and any(
+                account == statement.account and digest(each) == said
+                for (account, _), each in self.current.items()
+            )
+        ):
             return Taken(Outcome.REPEATED, (), ())
         self.current[key] = statement
         if known is None:
@@ -80,6 +90,15 @@ def digest(statement: Statement) -> str:
     said = ", ".join(_line_text(line) for line in statement.lines)
     balances = statement.opening_minor, statement.closing_minor, statement.closing_on
     return sha256(f"({statement.currency!r}, {balances!r}, [{said}])".encode()).hexdigest()
+
+
+def is_identified(statement: Statement) -> bool:
+    """True if every line carries a number: the same lines again are the same file, however named.
+
+    Two payments of one amount and day may be alike where no line has a number.
+    """
+    return bool(statement.lines) and all(each.reference or each.bank_ref
+                                         for each in statement.lines)  # fmt: skip
 
 
 def _line_text(line: FileLine) -> str:

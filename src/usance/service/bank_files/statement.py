@@ -68,7 +68,8 @@ class Statement:
         """The balance that does not roll, if both are stated."""
         if self.opening_minor is None or self.closing_minor is None:
             return
-        gap = self.closing_minor - self.opening_minor - self.total_minor
+        own = sum(each.amount_minor for each in self.lines if each.currency == self.currency)
+        gap = self.closing_minor - self.opening_minor - own
         if gap:
             yield BankFileError(
                 f"statement {self.identity} closes {gap} minor units above its opening and entries",

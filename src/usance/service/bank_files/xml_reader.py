@@ -95,6 +95,11 @@ def read_xml(
         raise BankFileError(
             what, where=str(Place(where, error.lineno, error.offset + 1)), fix=_AGAIN
         ) from None
+    except (LookupError, ValueError) as error:
+        if reader.is_begun:
+            raise
+        # The parser knows no such encoding, or none of several bytes but those of Unicode.
+        raise reader.refusal(f"an encoding that cannot be read: {error}") from None
     return reader.made
 
 
@@ -108,6 +113,7 @@ class _Reader:
         self.stack: list[_Node] = []
         self.open: list[tuple[str, Fields, Place]] = []
         self.text: list[str] = []
+        self.is_begun = False
         self.is_in_field: Callable[[], bool] = bool
         parser = expat.ParserCreate(namespace_separator=_SEPARATOR)
         parser.buffer_text = True
@@ -129,6 +135,7 @@ class _Reader:
 
     def first(self, name: str, attributes: dict[str, str]) -> None:
         """Choose the grammar by the namespace of the outermost element."""
+        self.is_begun = True
         namespace, _, local = name.rpartition(_SEPARATOR)
         try:
             root = _compiled(self.grammar(namespace), namespace)
