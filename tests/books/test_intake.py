@@ -19,6 +19,7 @@ from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.intake.importer import import_first_rows, import_rows
 from usance.books.intake.mapping import parse_intake
 from usance.books.sample import LOANS, sample_book
+from usance.cli import main
 from usance.loan.convention import CONVENTION_CODES
 
 LOAN_MAP = """
@@ -235,6 +236,26 @@ def test_facts_of_the_group_are_read_by_their_kind(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(UsanceError, match=what):
             import_rows(book, write(tmp_path / "g.csv", [row | change]), mapping)
+
+
+def test_a_document_of_group_facts_needs_no_mapping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cost = "  - {id: 1, kind: cost_incurred, entity: 1, on: 2024-01-31, amount: 5, function: rent}"
+    Path("g.yaml").write_text(f"facts:\n{cost.replace('rent', 'marketing')}\n")
+    for said in ("1 row added to group_facts, 0 were", "0 rows added to group_facts, 1 were"):
+        assert main(["books", "import", "g.yaml", "--book", "book"]) == 0
+        assert said in capsys.readouterr().out
+    for call, says in (
+        ("g.yaml --map m.yaml", "is a document of facts. Leave --map out"),
+        ("g.csv", "is a table. Give --map FILE"),
+    ):
+        assert main(["books", "import", *call.split(), "--book", "book"]) == 2
+        assert says in capsys.readouterr().err
+    Path("g.yaml").write_text(f"facts:\n{cost.replace('rent', 'servicing_cost')}\n")
+    assert main(["books", "import", "g.yaml", "--book", "book"]) == 2
+    assert "fact 1 is in the book with another content" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def train(
     ] = "",
     split: Split = "",
     pdo: Annotated[int, typer.Option(min=1, max=200, help="Points that double the odds.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same model.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Same seed, same model.")] = 1,
     threads: Threads = 0,
     mapping: Mapping = None,
     as_json: AsJson = False,

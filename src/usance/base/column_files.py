@@ -225,7 +225,7 @@ class ColumnFile:
 
 def under_our_names(
     table: Any, names: ColumnNames, *, money: Collection[str], days: Collection[str],
-    rates: Collection[str] = (),
+    rates: Collection[str] = (), where: str = "columns",
 ) -> Any:  # fmt: skip
     """A table with our names of columns, plain amounts, ISO days, and 18% in parts per million.
 
@@ -244,8 +244,8 @@ def under_our_names(
     missing = [theirs for theirs in ours if theirs not in table.column_names]
     if missing:
         fix = f"It has {', '.join(table.column_names[:12])}"
-        what = f"there is no column '{missing[0]}' for {ours[missing[0]]}"
-        raise DocumentError(what, where="columns", fix=fix)
+        what = f"has no column '{missing[0]}' for {ours[missing[0]]}"
+        raise DocumentError(what, where=where, fix=fix)
     made = names.in_our_words(table)
     thousands, decimal = AMOUNTS[names.amounts]
     for place, column in enumerate(made.itercolumns()):

@@ -127,7 +127,9 @@ def select(
     ],
     out: Annotated[Path, typer.Option("--out", help="The selection, a CSV of loan and principal.")],
     objective: Annotated[str, typer.Option(help="yield, margin or age.")] = "yield",
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws inside a stratum.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Of the draws inside a stratum.")
+    ] = 0,
     held: Annotated[
         Path | None, typer.Option("--held", help="Loans the deal has; limits count them too.")
     ] = None,

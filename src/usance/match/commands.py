@@ -24,7 +24,7 @@ StreamFile = Annotated[Path, typer.Argument(metavar="STREAM.csv", help="Requests
 DemandFile = Annotated[Path, typer.Argument(metavar="DEMAND.csv", help="Demand by segment.")]
 MandatesFile = Annotated[Path, typer.Argument(metavar="MANDATES.yaml", help="Mandates.")]
 _BUDGETS = ("total", "month", "day")
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="Of every random draw.")]
 Forecast = Annotated[
     Path | None,
     typer.Option("--demand", metavar="FILE", help="A forecast; else DEMAND.csv beside the stream."),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.command_line import AsJson, print_answer, print_line
+from usance.base.errors import InputError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -19,9 +20,13 @@ def books() -> None:
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .csv.gz or Parquet.")],
-    mapping: Annotated[Path, typer.Option("--map", metavar="FILE", help="Names of its columns.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV, .csv.gz, Parquet; group facts as YAML.")
+    ],
     book: Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")],
+    mapping: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="For a table: its columns.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Take a file into a book, made if it is not there; the same file again adds nothing."""
@@ -29,7 +34,12 @@ def import_file(
     from usance.books.intake.importer import import_first_rows, import_rows
     from usance.books.intake.mapping import read_intake
 
-    given = read_intake(mapping)
+    is_document = file.suffix in (".yaml", ".yml", ".json")
+    if is_document == (mapping is not None):
+        fix = "Leave --map out" if is_document else "Give --map FILE with the names of its columns"
+        what = "is a document of facts" if is_document else "is a table"
+        raise InputError(what, where=str(file), fix=fix)
+    given = read_intake(mapping) if mapping else None
     if is_empty(book):
         done = import_first_rows(book, file, given)
     else:
@@ -37,7 +47,8 @@ def import_file(
     if as_json:
         print_answer({"table": done.table, "added": done.added, "known": done.known})
         return
-    print_line(f"{done.added:,} rows added to {done.table}, {done.known:,} were there already")
+    rows = "row" if done.added == 1 else "rows"
+    print_line(f"{done.added:,} {rows} added to {done.table}, {done.known:,} were there already")
 
 
 @app.command("general-ledger")

@@ -16,9 +16,9 @@ from usance.base.book import Book
 from usance.base.columns import make, sort
 from usance.base.dates import to_day, to_month
 from usance.base.tables import table
-from usance.books.group.facts import table_of_facts
+from usance.books.group.facts import GroupFact, table_of_facts
 from usance.books.intake.fact_intake import new_facts
-from usance.books.intake.group_fact_intake import new_group_facts
+from usance.books.intake.group_fact_intake import new_facts_of_document, new_group_facts
 from usance.books.intake.loan_intake import new_loans
 from usance.books.intake.mapping import IntakeMapping
 from usance.books.intake.rows import Row
@@ -32,20 +32,21 @@ class IntakeResult(NamedTuple):
     known: int
 
 
-def import_rows(book: Book, path: Path, mapping: IntakeMapping) -> IntakeResult:
-    """Take a file into a book, in one step."""
-    if mapping.currency is not None and mapping.currency.label != book.manifest.currency:
+def import_rows(book: Book, path: Path, mapping: IntakeMapping | None) -> IntakeResult:
+    """Take a file into a book, in one step; without a mapping it is a document of group facts."""
+    given = mapping.currency if mapping else None
+    if given is not None and given.label != book.manifest.currency:
         from usance.base.fields import check_currency
 
-        check_currency(mapping.currency.label, book.manifest.currency, str(path))
+        check_currency(given.label, book.manifest.currency, str(path))
     with book.held():
-        return _write(book, _READ[mapping.rows](book, path, mapping))
+        return _write(book, _read(book, path, mapping))
 
 
-def import_first_rows(folder: Path, path: Path, mapping: IntakeMapping) -> IntakeResult:
+def import_first_rows(folder: Path, path: Path, mapping: IntakeMapping | None) -> IntakeResult:
     """Take a file into a new book; one that is refused leaves no book behind."""
-    currency = mapping.currency.label if mapping.currency else None
-    given = _READ[mapping.rows](Book.in_memory(folder, currency=currency), path, mapping)
+    currency = mapping.currency.label if mapping and mapping.currency else None
+    given = _read(Book.in_memory(folder, currency=currency), path, mapping)
     return _write(Book.create(folder, currency=currency), given)
 
 
@@ -88,7 +89,10 @@ def _facts(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
 
 
 def _group_facts(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
-    facts, known = new_group_facts(book, path, mapping)
+    return _by_month(*new_group_facts(book, path, mapping))
+
+
+def _by_month(facts: Sequence[GroupFact], known: int) -> _Given:
     tables = {
         month: table_of_facts([each for each in facts if to_month(each.booked_at.date()) == month])
         for month in sorted({to_month(each.booked_at.date()) for each in facts})
@@ -98,6 +102,12 @@ def _group_facts(book: Book, path: Path, mapping: IntakeMapping) -> _Given:
 
 _READ = {"loan": _loans, "fact": _facts, "group_fact": _group_facts}
 """How the rows of a file are read, by what they are."""
+
+
+def _read(book: Book, path: Path, mapping: IntakeMapping | None) -> _Given:
+    if mapping is None:
+        return _by_month(*new_facts_of_document(book, path))
+    return _READ[mapping.rows](book, path, mapping)
 
 
 def _table(name: str, rows: Sequence[Row]) -> pa.Table:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from usance.base.arrays import I64
 from usance.base.column_files import ColumnNames, under_our_names
-from usance.base.csv_lines import row_word
+from usance.base.csv_lines import row_word, separator_of
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, FORMER_NAMES, NOT_GIVEN, TapeColumn
@@ -84,7 +84,7 @@ def read_tape(
     """
     data, numbers, problems = _read_file(path)
     if names is not None:
-        data = under_our_names(data, names, money=_MONEY, days=_DAYS, rates=_RATES)
+        data = under_our_names(data, names, money=_MONEY, days=_DAYS, rates=_RATES, where=str(path))
     found = _found(data.column_names)
     problems += list(_given_twice(path, data.column_names))
     problems += list(_missing(path, found, has_cells=cells is not None))
@@ -138,9 +138,11 @@ def _read_csv(path: Path) -> tuple[pa.Table, I64, list[UsanceError]]:
 
 def _header(path: Path) -> list[str]:
     opened: Any = gzip.open if path.suffix == ".gz" else open
+    if path.is_dir():
+        raise TapeError("is a folder", where=str(path), fix="Name a file inside it")
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(file), [])
+            names = next(csv.reader(file, delimiter=separator_of(path)), [])
     except FileNotFoundError:
         raise TapeError("no such file", where=str(path), fix="Check the name") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -41,6 +41,7 @@ from usance.disclose.ties import TieKind
 FORMATS = ("csv", "html", "xlsx", "pdf")
 OWN_FORMATS = ("csv", "xlsx")
 """Formats that need no writer of pages."""
+CASH = "Cash and cash equivalents"
 Place = tuple[str, ...]
 """Rule and cell of a break."""
 Writer = Callable[[Page], bytes]
@@ -72,11 +73,24 @@ def publish(
     writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Write a release made from books, if nothing in it is broken."""
+    _refuse_overdrawn(release.document, release.figures)
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
         formats, release.business_highlights.definitions(), writers=writers,
         editorial=ReleaseEditorial(release.filer, release.announcement, release.announcement.on),
     )  # fmt: skip
+
+
+def _refuse_overdrawn(document: str, figures: Sequence[Figure]) -> None:
+    """Raise what to do about cash below zero, as in books that know of loans and of no money."""
+    for each in figures:
+        if each.statement == "balance_sheet" and each.line == CASH and each.text.startswith("-"):
+            fix = (
+                "Take in what money there was, such as an opening_balance: usance books import "
+                "FACTS.yaml --book DIR; then reopen the periods, or make the book anew with it"
+            )
+            what = f"{each.line} is {each.text} on {each.period}: no fact says where it came from"
+            raise BrokenRelease(what, where=document, fix=fix)
 
 
 def publish_table(
