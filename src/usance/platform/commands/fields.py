@@ -11,7 +11,7 @@ Did you mean 'region'? Give client_ref, region, kind, registered_at.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import UTC, date, datetime
 from functools import cache
@@ -37,7 +37,7 @@ def read_command(kind: type[Command], body: Mapping[str, Any]) -> Command:
     for name in body:
         if name not in declared:
             raise _unknown(str(name), list(declared))
-    types = _types(kind)
+    types = _types(kind)  # type: ignore[arg-type]
     return kind(**{
         name: _value(each, types[name], body) for name, each in declared.items()
         if name in body or _is_needed(each)
@@ -45,7 +45,7 @@ def read_command(kind: type[Command], body: Mapping[str, Any]) -> Command:
 
 
 @cache
-def _types(kind: Hashable) -> dict[str, Any]:
+def _types(kind: type) -> dict[str, Any]:
     """The types of a command's fields; reading them takes longer than reading the command."""
     return get_type_hints(kind)
 
