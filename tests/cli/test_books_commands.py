@@ -183,20 +183,26 @@ def test_estimates_are_told_beside_what_became_of_them(capsys: pytest.CaptureFix
     vintage = {"claim": "payout", "segment": 1, "age": 3, "cohort": "2024-01"}
     told = [
         {**vintage, "close_no": CloseRef.parse(f"2024-{month:02}.1").close_no,
-         "expected_ppb": 10_000_000 * month, "actual_ppb": 0, "missed_ppb": -10_000_000 * month}
+         "expected_ppb": 10_000_000 * month, "actual_ppb": 0, "missed_ppb": -10_000_000 * month,
+         "missed_minor": -month}
         for month in range(2, 13)
     ]  # fmt: skip
     told += [
         {**vintage, "cohort": f"2023-{month:02}", "close_no": CloseRef.parse("2024-12.2").close_no,
-         "expected_ppb": 0, "actual_ppb": rate, "missed_ppb": rate}
+         "expected_ppb": 0, "actual_ppb": rate, "missed_ppb": rate, "missed_minor": rate}
         for month in range(1, 13) for rate in (0, 90_000_000)
     ]  # fmt: skip
+    small = {"expected_ppb": 0, "actual_ppb": 10**9, "missed_ppb": 10**9, "missed_minor": 0}
+    told += [{**told[-1], **small, "cohort": "2022-01"}]  # all of a vintage of nearly nothing
+    told += [{**told[-2], "segment": 24, "cohort": "2022-02"}]  # ICE: no loss of ours
     print_losses({"back_test": told}, "CNY")
     shown = capsys.readouterr().out
     assert shown.count("payout") == MAX_VINTAGES
     assert "capital heavy, instalment  2024-01  2024-12.1" in shown
-    assert "2024-02.1" not in shown  # of 23 that moved, those that missed least are left out
-    assert "the 20 that missed most of 23" in shown
+    assert "2024-02.1" not in shown  # of those that moved, what missed least are left out
+    assert "the 20 that missed most money of 24" in shown
+    assert "2022-0" not in shown
+    assert re.search(r"2023-01 .* payout +0.000% +9.000% +9.000% +900000.00\n", shown)
 
 
 def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from time import perf_counter
 
+import pyarrow as pa
+
 from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.books.close.checklist import close
@@ -37,12 +39,13 @@ def closed_book(folder: Path, scenario: Scenario | None = None) -> Book:
                 continue
             volumes = OWN if month == economy.first_month + 11 else {}
             balances = OWN if month >= economy.first_month + 11 else {}
-            before = month_facts(
+            made = month_facts(
                 economy, month, volumes, balances, {1: 3, 2: 4}, SCALE_PPB, next_id, before, owed
             )
-            next_id, owed = next_id + before.num_rows, None
+            next_id, owed = next_id + made.num_rows, None
+            before = pa.concat_tables([before, made])
             with book.writing() as step:
-                step.add("group_facts", before, month=month)
+                step.add("group_facts", made, month=month)
         close(book, period, policies=policies, clock=perf_counter)
         owed = AfterClose.of(book)
     return book

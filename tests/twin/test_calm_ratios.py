@@ -13,6 +13,7 @@ from tests.twin.runs import ticking
 from tests.twin.test_believable import unbelievable
 from usance.base.book import Book
 from usance.books.closed_books import ClosedBooks
+from usance.books.group.entities import parse_entities
 from usance.books.periods import parse_close_period
 from usance.disclose import check_facts, load_profile
 from usance.disclose.fact_table_file import facts_of_text
@@ -213,3 +214,27 @@ def test_effective_interest_under_ifrs_differs(book: Book) -> None:
               if row.statement == "ifrs_reconciliation_operations:effective_interest_net_of_tax"
               and row.line == "Financing income")  # fmt: skip
     assert row.amount_minor != 0
+
+
+def test_adjustments_to_ifrs_are_taxed_as_income_is(book: Book) -> None:
+    """At the rate of the platform, and not at another one."""
+    group = parse_entities(read_scenario("calm").group.policies["entities.yaml"])
+    rate = group.platform.tax_ppm
+    rows = ClosedBooks.of(book, parse_close_period("2024Q2")).statements()
+    for name in ("ecl_net_of_tax", "financial_guarantee_net_of_tax"):
+        column = {row.line: row.amount_minor for row in rows
+                  if row.statement == f"ifrs_reconciliation_operations:{name}"}  # fmt: skip
+        before = column["Income before income tax expense"]
+        assert before
+        rate = parse_entities(
+            read_scenario("calm").group.policies["entities.yaml"]
+        ).platform.tax_ppm
+        assert abs(column["Income tax expense"] + before * rate / 10**6) <= len(QUARTERS)
+
+
+def test_investors_are_owed_for_longer_than_a_month(book: Book) -> None:
+    """What a quarter repays is a part of what was owed, not three times that."""
+    rolls = ClosedBooks.of(book, parse_close_period("2024Q2")).roll_forwards()
+    (roll,) = (each for each in rolls if each.name.startswith("Payable to investors"))
+    moved = {name: minor for name, minor, _ in roll.lines()}
+    assert abs(moved["funding repaid"]) + abs(moved["funding raised"]) < abs(moved["opening"])

@@ -20,7 +20,7 @@ from usance.books.close.closes import controls_of, effective_closes
 from usance.books.group.documents import parse_facts
 from usance.books.group.entries import unbalanced
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.books.group.facts import GroupFact, facts_of_table
+from usance.books.group.facts import GroupFact, facts_of_table, table_of_facts
 from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.twin.run.group_scale import scaled_facts
 from usance.twin.run.run_context import RunContext
@@ -108,19 +108,57 @@ def test_each_stated_fact_is_stated_once(name: str) -> None:
         assert said.count(each) >= written.count(each)
 
 
-def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
-    own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
+def test_a_month_raises_or_repays_what_the_balance_moved_by_and_pays_its_interest(
+    calm: Scenario,
+) -> None:
+    """Principal that is owed for years does not come and go each month."""
     plain = replace(calm, group=replace(calm.group, non_current_ppm=0))
-    january = month_facts(plain, JANUARY, {}, own, {}, PPB, 100, opening_facts(plain, PPB))
-    february = month_facts(plain, FEBRUARY, {}, {}, {}, PPB, 200, january)
-    (raised,) = of_kind(january, GroupFactKind.FUNDING_RAISED)
-    (repaid,) = of_kind(february, GroupFactKind.FUNDING_REPAID)
+    own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
+    more = {FundingModel.ON_BALANCE_SHEET: 1_100_000_00}
+    opened = opening_facts(plain, PPB)
+    (first,) = of_kind(opened, GroupFactKind.FUNDING_RAISED)
+    january = month_facts(plain, JANUARY, {}, own, {}, PPB, 100, opened)
+    (repaid,) = of_kind(january, GroupFactKind.FUNDING_REPAID)
+    assert repaid.amount_minor == first.amount_minor - 800_000_00
+    until = pa.concat_tables([opened, january])
+    february = month_facts(plain, FEBRUARY, {}, more, {}, PPB, 200, until)
+    (raised,) = of_kind(february, GroupFactKind.FUNDING_RAISED)
     (interest,) = of_kind(february, GroupFactKind.FUNDING_INTEREST_PAID)
+    assert raised.amount_minor == 80_000_00
+    assert {raised.detail["deal"], repaid.detail["deal"]} == {first.detail["deal"]}
+    assert not of_kind(february, GroupFactKind.FUNDING_REPAID)
+    # 28 days of February at 4.5 % on actual days of 365; January was paid.
+    assert abs(interest.amount_minor - 800_000_00 * 0.045 * 28 / 365) <= 1
+    ended = month_facts(plain, FEBRUARY + 1, {}, {}, {}, PPB, 300,
+                        pa.concat_tables([until, february]))  # fmt: skip
+    assert total(ended, GroupFactKind.FUNDING_REPAID) == 880_000_00
+
+
+def test_another_rate_raises_all_again_and_stated_deals_are_left_alone(calm: Scenario) -> None:
+    costs = dict(calm.group.funding_cost_ppm) | {FEBRUARY: 60_000}
+    dearer = replace(calm, group=replace(calm.group, funding_cost_ppm=costs, non_current_ppm=0))
+    own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
+    opened, bank = (
+        opening_facts(dearer, PPB),
+        parse_facts("""
+facts:
+  - {id: 900, kind: funding_raised, entity: 1, on: 2022-12-31, amount: 50000.00, deal: bank,
+     lender: short_term_loans, rate: 4%}
+"""),
+    )
+    before = pa.concat_tables([opened, table_of_facts(bank)])
+    january = month_facts(dearer, JANUARY, {}, own, {}, PPB, 100, before)
+    before = pa.concat_tables([before, january])
+    february = month_facts(dearer, FEBRUARY, {}, own, {}, PPB, 200, before)
+    (raised,) = of_kind(february, GroupFactKind.FUNDING_RAISED)
+    (repaid,) = of_kind(february, GroupFactKind.FUNDING_REPAID)
     assert raised.amount_minor == repaid.amount_minor == 800_000_00
-    assert repaid.detail["deal"] == raised.detail["deal"]
-    # 28 days of February at 4.5 % on actual days of 365.
-    assert interest.amount_minor == round(800_000_00 * 0.045 * 28 / 365)
-    assert not of_kind(february, GroupFactKind.FUNDING_RAISED)
+    assert raised.detail["deal"] != repaid.detail["deal"]
+    assert raised.detail["rate"] == 60_000
+    named = {
+        each.detail.get("deal") for rows in (january, february) for each in facts_of_table(rows)
+    }
+    assert "bank" not in named
 
 
 def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> None:
@@ -211,7 +249,9 @@ def test_some_of_the_funding_falls_due_after_a_year(calm: Scenario) -> None:
               for each in of_kind(january, GroupFactKind.FUNDING_RAISED)}  # fmt: skip
     assert raised == {"trust_investors": 600_000_00, "trust_investors_non_current": 200_000_00}
     february = month_facts(later, FEBRUARY, {}, owned, {}, PPB, 100, january)
-    assert total(february, GroupFactKind.FUNDING_REPAID) == 800_000_00
+    assert not of_kind(february, GroupFactKind.FUNDING_REPAID)
+    nothing = month_facts(later, FEBRUARY, {}, {}, {}, PPB, 100, january)
+    assert total(nothing, GroupFactKind.FUNDING_REPAID) == 800_000_00
 
 
 def test_the_books_close_on_what_the_group_states(tmp_path: Path) -> None:

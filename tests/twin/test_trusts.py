@@ -17,13 +17,13 @@ import pytest
 from tests.twin.runs import ticking
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.base.dates import last_of_month, to_month
+from usance.base.dates import last_of_month
 from usance.base.daycount import DayCount, year_fraction
 from usance.base.money import half_up
 from usance.books.chart import load_chart
 from usance.books.close.closes import effective_closes, postings_of
-from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import facts_of_table
+from usance.books.group.funding import deals
 from usance.books.statements.ledger import Ledger
 from usance.cli import main
 from usance.fund.book_deal import end_of_day
@@ -127,14 +127,11 @@ def owed(book: Book, deal: Deal, day: date) -> tuple[int, int]:
     return principal, interest
 
 
-def raised_by_the_month(book: Book) -> dict[int, int]:
-    """Notes for what no deal holds, by the month at whose end they were raised."""
-    found: dict[int, int] = {}
-    for each in facts_of_table(book.read("group_facts")):
-        if each.kind is GroupFactKind.FUNDING_RAISED and "/" not in each.detail["deal"]:
-            month = to_month(each.effective_on)
-            found[month] = found.get(month, 0) + each.amount_minor
-    return found
+def raised_by_the_month(book: Book, day: date) -> int:
+    """Notes for what no deal holds, at the end of a day."""
+    facts = facts_of_table(book.read("group_facts"))
+    own = (each for each in facts if "/" not in each.detail.get("deal", "/"))
+    return sum(deal.owed(day) for deal in deals(own).values())
 
 
 def ledger(book: Book, closes: int, name: str) -> int:
@@ -147,7 +144,7 @@ def ledger(book: Book, closes: int, name: str) -> int:
 def test_every_close_owes_investors_what_the_deal_says(book: Book) -> None:
     deal, rows = lived(book)
     assert [row.period for row in rows] == list(range(1, 18))
-    closes, others = effective_closes(book), raised_by_the_month(book)
+    closes = effective_closes(book)
     assert [close.month for close in closes] == [635, 638, 641, 644, 647, 650, 653]
     seen = []
     for number, close in enumerate(closes, start=1):
@@ -155,8 +152,8 @@ def test_every_close_owes_investors_what_the_deal_says(book: Book) -> None:
         expected = (0, 0) if number == 1 else owed(book, deal, day)
         notes = ledger(book, number, "trust_investors")
         notes += ledger(book, number, "trust_investors_non_current")
-        # What no deal holds is raised on the day of the close: it bears no interest yet.
-        found = (notes - others[close.month], ledger(book, number, "interest_payable"))
+        # What no deal holds is paid its interest on the day of the close.
+        found = (notes - raised_by_the_month(book, day), ledger(book, number, "interest_payable"))
         assert found == expected, day
         seen.append(found)
     assert seen[1][0] == sum(each.balance_minor for each in deal.classes[:2]) == 65_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from usance.base.codes import FundingModel
 from usance.base.command_line import number, print_line, print_table
 from usance.base.segments import segment_model, segment_product
 from usance.books.close.closes import CloseRef
@@ -24,6 +25,7 @@ ESTIMATES = {
 }  # fmt: skip
 """Estimates and provisions by their name in tables."""
 MAX_VINTAGES = 20
+RISK_BEARING = (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
 
 
 def print_statements(rows: Iterable[Row], currency: str) -> None:
@@ -110,21 +112,23 @@ def print_losses(found: Mapping[str, Any], currency: str) -> None:
          for each in found.get("sensitivity", [])], left=1,
     )  # fmt: skip
     tested = [each for each in found.get("back_test", [])
-              if each["expected_ppb"] or each["actual_ppb"]]  # fmt: skip
+              if segment_model(each["segment"]) in RISK_BEARING
+              and (each["expected_ppb"] or each["actual_ppb"])]  # fmt: skip
     if not tested:
         return
     print_line()
-    worst = sorted(tested, key=lambda each: -abs(each["missed_ppb"]))[:MAX_VINTAGES]
+    worst = sorted(tested, key=lambda each: -abs(each["missed_minor"]))[:MAX_VINTAGES]
     order = sorted(worst, key=lambda each: (each["segment"], each["cohort"], each["close_no"]))
     print_table(
-        ["loans", "vintage", "estimated", "a default is", "expected", "actual", "missed"],
+        ["loans", "vintage", "estimated", "a default is", "expected", "actual", "missed", currency],
         [[_segment(each["segment"]), each["cohort"], CloseRef.of_number(each["close_no"]).name,
           each["claim"].replace("_", " "),
-          *(f"{each[f'{key}_ppb'] / 10_000_000:.3f}%" for key in ("expected", "actual", "missed"))]
+          *(f"{each[f'{key}_ppb'] / 10_000_000:.3f}%" for key in ("expected", "actual", "missed")),
+          number(each["missed_minor"], currency)]
          for each in order], left=1,
     )  # fmt: skip
     if len(tested) > len(worst):
-        print_line(f"the {len(worst)} that missed most of {len(tested):,}; --json has all")
+        print_line(f"the {len(worst)} that missed most money of {len(tested):,}; --json has all")
 
 
 def _segment(code: int) -> str:

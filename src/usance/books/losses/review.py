@@ -16,7 +16,8 @@ from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import format_month
-from usance.base.rates import to_ppb
+from usance.base.money import half_up
+from usance.base.rates import PPB, to_ppb
 from usance.base.segments import segment_model
 from usance.books.close.closes import CloseRef
 from usance.books.loans.amounts import AMOUNTS
@@ -91,11 +92,17 @@ class Outcome:
     age: int
     expected_ppb: int
     actual_ppb: int
+    originated_minor: int
 
     @property
     def missed_ppb(self) -> int:
         """Actual less expected; above zero the estimate was too low."""
         return self.actual_ppb - self.expected_ppb
+
+    @property
+    def missed_minor(self) -> int:
+        """The same of what was originated."""
+        return half_up(self.missed_ppb * self.originated_minor, PPB)
 
 
 def back_test(
@@ -116,22 +123,26 @@ def back_test(
                 name: _values(given, mine & (given["name"] == f"{claim.label}_{name}"))
                 for name in ("curve", "to_date", "ultimate")
             }
-            for cohort, age, rate in _vintages(triangle, place, claim):
+            for cohort, age, originated, rate in _vintages(triangle, place, claim):
                 then = month - cohort
                 if then in named["ultimate"] and age > then:
                     expected = to_ppb(_expected(named, then, age) / 10**9)
-                    outcome = Outcome(close_no, claim, number, cohort, age, expected, to_ppb(rate))
-                    found.append(outcome)
+                    found.append(Outcome(
+                        close_no, claim, number, cohort, age, expected, to_ppb(rate), originated
+                    ))  # fmt: skip
     return found
 
 
-def _vintages(triangle: Triangle, place: int, claim: Claim) -> Iterator[tuple[int, int, Fraction]]:
-    """Each vintage with something originated: its month, its age now, its default rate."""
+def _vintages(
+    triangle: Triangle, place: int, claim: Claim
+) -> Iterator[tuple[int, int, int, Fraction]]:
+    """Each vintage with something originated: its month, its age now, its size and default rate."""
     defaulted = (triangle.compensated_minor, triangle.charged_off_minor)[claim][place]
     for position, (cohort, age) in enumerate(zip(triangle.cohorts, triangle.limits, strict=True)):
         originated = int(triangle.originated_minor[place, position, age])
         if originated:
-            yield int(cohort), int(age), loss_rate(int(defaulted[position, age]), originated)
+            rate = loss_rate(int(defaulted[position, age]), originated)
+            yield int(cohort), int(age), originated, rate
 
 
 def _expected(named: Mapping[str, Mapping[int, int]], then: int, now: int) -> Fraction:
@@ -184,7 +195,7 @@ def loss_review(
         "sensitivity": [asdict(each) for each in shifts],
         "back_test": [
             {**asdict(each), "claim": each.claim.label, "cohort": format_month(each.cohort),
-             "missed_ppb": each.missed_ppb}
+             "missed_ppb": each.missed_ppb, "missed_minor": each.missed_minor}
             for each in outcomes
         ],
     }  # fmt: skip

@@ -17,7 +17,8 @@ from usance.base.codes import FactKind, FundingModel
 from usance.base.ids import PER_USER
 from usance.base.rates import PPB
 from usance.twin.month.loan_terms import PRODUCTS
-from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts, platform_of
+from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
+from usance.twin.run.own_loan_funding import platform_of
 from usance.twin.run.quarter_close import period_of
 from usance.twin.run.run_context import RunContext
 from usance.twin.run.trusts import Trusts
@@ -93,7 +94,7 @@ class GroupFacts:
         """The facts of a month, after its loans are booked; `owed` is without them."""
         if not self.is_asked:
             return
-        before = book.read("group_facts", month=month - 1)
+        before = book.read("group_facts")
         first_id = 1 + max(_last_ids(book), default=0)
         closed = period_of(month - 1, self.context.opening_month)
         closes = period_of(month, self.context.opening_month) is not None
