@@ -181,6 +181,19 @@ def test_a_problem_of_what_it_is_based_on_names_that_file(tmp_path: Path) -> Non
     assert found.startswith(f"{tmp_path / 'base.yaml'} line")
 
 
+def test_a_name_that_is_a_year_is_a_name(tmp_path: Path) -> None:
+    """YAML reads it as a number."""
+    own = written(tmp_path, "based_on: 2024\nname: mine\ntext: t\nseed: 7\n")
+    assert read_scenario(own).seed == 7
+    assert read_scenario(own).demand == read_scenario("2024").demand
+
+
+@pytest.mark.parametrize("given", ["[calm]", "{calm: 1}", "true", "nobody"])
+def test_what_is_no_name_of_a_scenario_is_refused(tmp_path: Path, given: str) -> None:
+    (found,) = refusals(written(tmp_path, f"based_on: {given}\nname: mine\ntext: t\n"))
+    assert "scenario" in str(found)
+
+
 def test_a_scenario_based_on_itself_is_refused(tmp_path: Path) -> None:
     (found,) = refusals(written(tmp_path, "based_on: mine\nname: mine\ntext: t\n"))
     assert "is based on itself" in found

@@ -258,7 +258,16 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.DIVIDEND_PAID: FactSchema(
         keys={"name": _need(text), "market": _may(one_of(Market))}
     ),
-    GroupFactKind.TAX_PAID: FactSchema(AmountSign.ANY),
+    GroupFactKind.TAX_PAID: FactSchema(
+        AmountSign.ANY,
+        keys={
+            "tax": _may(
+                r.account_of("income_tax_payable", "other_tax_payable"),
+                default="income_tax_payable",
+            ),
+            "cash": _may(_cash, default="cash"),
+        },
+    ),
     GroupFactKind.WITHHOLDING: _plain,
     GroupFactKind.PERMANENT_DIFFERENCE: FactSchema(AmountSign.ANY, keys={"reason": _need(text)}),
     GroupFactKind.EXCHANGE_RATE: FactSchema(AmountSign.NONE, keys={"rate": _need(r.price)}),

@@ -169,14 +169,8 @@ def _prepay_vat(writer: FactWriter, entity: int, owed_minor: int) -> None:
     """
     prepaid, platform = writer.scenario.group.vat_prepaid_ppm, platform_of(writer.scenario)
     minor = half_up(owed_minor * prepaid, PPM - prepaid)
-    code = writer.scenario.currency
     cash = "cash" if entity == platform else cash_of_own_loans(writer.scenario)
-    writer.write(
-        entity, GroupFactKind.MANUAL_ENTRY, 0, actor="treasury", activity="operating",
-        reason="value-added tax paid within the quarter",
-        lines=[{"account": "other_tax_payable", "amount": Money(minor, code).number},
-               {"account": cash, "amount": Money(-minor, code).number}],
-    )  # fmt: skip
+    writer.write(entity, GroupFactKind.TAX_PAID, minor, tax="other_tax_payable", cash=cash)
 
 
 def _stated(scenario: Scenario, scale_ppb: int) -> tuple[GroupFact, ...]:

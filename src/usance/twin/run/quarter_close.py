@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ from usance.books.periods import ClosePeriod, parse_close_period
 from usance.books.statements.below_zero import GIVE_MONEY
 from usance.disclose.errors import WrongSign
 from usance.disclose.profile import DEFAULT, load_profile
+from usance.disclose.release.announcement import Announcement, parse_announcement
 from usance.disclose.release.filer import parse_filer, read_filer
 from usance.disclose.release.publication import publish, release_of
 from usance.measure.inputs import Inputs
@@ -37,8 +39,10 @@ ACTOR = "twin"
 """Actor of the closes of a run; a close by any other is not the run's."""
 LOSSES, HISTORY = "losses.yaml", "history_from"
 LARGER = "Take a larger --scale: where loans are few, cash may run out"
-FILER = "filer.yaml"
-"""Beside the policies of a scenario: how its company files."""
+FILER, ANNOUNCEMENT = "filer.yaml", "announcement.yaml"
+"""Beside the policies of a scenario: how its company files, and when it announced one quarter."""
+ANNOUNCED_WITHIN = timedelta(days=120)
+"""After the end of its quarter."""
 
 
 def period_of(month: int, opening: int) -> ClosePeriod | None:
@@ -110,11 +114,16 @@ def publish_release(
     book: Book, scenario: Scenario, period: ClosePeriod, folder: Path
 ) -> dict[str, str]:
     """The release of the last quarter, as a table and a page, by the scenario's filer if any."""
-    written = scenario.group.policies.get(FILER)
+    policies = scenario.group.policies
+    written, announced = policies.get(FILER), policies.get(ANNOUNCEMENT)
     filer = parse_filer(written) if written else replace(read_filer(None), translated=False)
+    announcement = parse_announcement(announced) if announced else Announcement()
+    told = announcement.on or period.last_day
+    if not period.last_day < told <= period.last_day + ANNOUNCED_WITHIN:
+        announcement = Announcement()
     try:
         files = publish(
-            release_of(book, period, load_profile(DEFAULT), filer),
+            release_of(book, period, load_profile(DEFAULT), filer, announcement),
             folder,
             RELEASE_FORMATS,
             writers=RELEASE_WRITERS,

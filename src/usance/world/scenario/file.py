@@ -158,8 +158,10 @@ def _document(path: Path, depth: int) -> tuple[Any, Places]:
         if depth == _DEEPEST:
             fix = "Let one scenario stand by itself"
             raise DocumentError("is based on itself", where=where, fix=fix)
-        beside = path.parent / f"{base}.yaml"
-        below, under = _document(beside if beside.exists() else scenario_path(base), depth + 1)
+        if isinstance(base, bool | list | dict):
+            raise DocumentError("is no name of a scenario", where=where, fix="Write one name")
+        beside = path.parent / f"{base}.yaml"  # 2024 is read as a number
+        below, under = _document(beside if beside.exists() else scenario_path(str(base)), depth + 1)
         document, places = _merged(below, document), _either(document, places, under)
     return _with_fitted(document, places)
 
