@@ -322,6 +322,28 @@ def test_an_amount_of_nothing_is_nil() -> None:
     assert told.plain.startswith("Investment loss came to nil, against RMB301 thousand a year")
 
 
+@pytest.mark.parametrize(("language", "now", "also", "told"), [
+    ("en", "2", "0", "came to RMB2 thousand (less than US$1 thousand)"),
+    ("de", "2", "0", "RMB 2 Tausend (weniger als US$ 1 Tausend)"),
+    ("zh", "2", "0", "\u4eba\u6c11\u5e012\u5343\u5143\uff08\u4e0d\u8db31\u5343\u7f8e\u5143\uff09"),
+    ("en", "0.2", "0.0", "came to RMB0.2 thousand (less than US$0.1 thousand)"),
+    ("en", "0", "0", "came to nil (US$0)"),
+])  # fmt: skip
+def test_what_is_nothing_in_the_other_currency_alone_is_less_than_its_step(
+    language: str, now: str, also: str, told: str
+) -> None:
+    """It was told as nil, beside an amount."""
+    period = parse_period("2024Q4")
+    assert period
+    line = "Provision for contingent liabilities"
+    facts = [Fact("a", "release_results", line, "", period, currency, "thousand", value, False, 2,
+                  "a.csv", 1000 * Fraction(value), Fraction(1000))
+             for currency, value in (("RMB", now), ("USD", also))]  # fmt: skip
+    writer = SentenceWriter(load_wording(language, {}), load_profile(), {})
+    (sentence,) = writer.sentences("release_results", facts)
+    assert told in sentence.plain
+
+
 def test_the_cover_and_the_announcement_go_with_it(files: dict[str, Path]) -> None:
     cover = words(files["6-k.html"].read_text(encoding="utf-8"))
     for part in ("Form 6-K", "March 2025", "001-00000", "Form 20-F", "99.2", "By: A. Example"):

@@ -98,6 +98,17 @@ class SentenceWriter:
         shown = self._shown(fact)
         return shown[1:-1] if fact.is_number and fact.value < 0 else shown
 
+    def _translated(self, fact: Fact, now: Fact) -> str:
+        """The same in another currency; what rounds to nothing there is not nothing."""
+        if not fact.is_number or fact.value:
+            return self._size(fact)
+        step = re.sub(r"\d$", "1", fact.text.lstrip("-")) if now.value else "0"
+        unit = self.texts["units"].get(fact.unit, "") if now.value else ""
+        number = group_digits(step, self.texts["numbers"])
+        template = self.texts["currencies"].get(fact.currency, f"{fact.currency}{{value}}")
+        shown = fill_template(template, "texts.currencies", value=f"{number}{unit}")
+        return self._fill("less_than", value=shown) if now.value else shown
+
     def _named_figure(self, line: str, parent: str, fact: Fact) -> tuple[str, str]:
         """The name of a line and its figure: a loss is called a loss, a benefit a benefit."""
         is_below = fact.value < 0 and line in self.texts["below_zero"]
@@ -131,7 +142,7 @@ class SentenceWriter:
             words = {
                 "line": f"{name[0].upper()}{name[1:]}{named}", "now": shown,
                 "translated": "".join(
-                    self._fill("brackets", value=self.value(each, self._size(each)))
+                    self._fill("brackets", value=self.value(each, self._translated(each, now)))
                     for each in others
                 ),
             }  # fmt: skip
@@ -246,7 +257,8 @@ class SentenceWriter:
         return self._fill(
             "highlight", line=name, now=self.value(now),
             translated="".join(
-                self._fill("brackets", value=self.value(each)) for each in translated
+                self._fill("brackets", value=self.value(each, self._translated(each, now)))
+                for each in translated
             ),
             share_of_total="".join(parts), since="".join(since),
         )  # fmt: skip
