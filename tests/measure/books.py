@@ -33,6 +33,9 @@ def random_book(seed: int) -> dict[str, pa.Table]:
     def moment() -> int:
         return day() * MOMENT + pick(MOMENT)
 
+    def scored(score: int) -> int:
+        return score if score % 8 else 0  # some have no score
+
     users = _rows(
         "users", range(1, 16), user_id=lambda n: n, registered_on=lambda _: day(),
         channel=lambda _: pick(3), region=lambda _: pick(3), kind=lambda _: 0,
@@ -40,7 +43,8 @@ def random_book(seed: int) -> dict[str, pa.Table]:
     owned = [user * 16384 + n for user in range(1, 16) for n in range(1, 1 + pick(4))]
     decisions = _rows(
         "decisions", owned, decision_id=lambda n: n, booked_at=lambda _: moment(),
-        kind=lambda _: pick(3), approved=lambda _: pick(2), score=lambda _: pick(300, 600),
+        kind=lambda _: pick(3), approved=lambda _: pick(2),
+        score=lambda _: scored(pick(300, 600)),
         pd_ppm=lambda _: pick(1, 200_000), line_minor=lambda _: pick(3) * 1000,
         latency_us=lambda _: pick(5000), grade=lambda _: pick(3), model_no=lambda _: 1 + pick(2),
     )  # fmt: skip
@@ -70,9 +74,10 @@ def random_book(seed: int) -> dict[str, pa.Table]:
 def _tape(pairs: list[Any], cells: list[int], pick: Any) -> pa.Table:
     amounts = ("principal_minor", "principal_prev_minor", "net30_minor", "net180_minor",
                "prepaid_minor", "recovered_minor")  # fmt: skip
+    cohorts = {each: min(648 + pick(6), each[0]) for each in pairs}
     return _rows(
-        "tape", pairs, month=lambda n: n[0], loan_id=lambda n: n[1], mob=lambda _: pick(5),
-        cohort=lambda _: 648 + pick(6), bucket=lambda _: pick(8),
+        "tape", pairs, month=lambda n: n[0], loan_id=lambda n: n[1],
+        mob=lambda n: n[0] - cohorts[n], cohort=lambda n: cohorts[n], bucket=lambda _: pick(8),
         bucket_prev=lambda _: pick(-1, 8), status=lambda _: pick(3),
         cell=lambda _: cells[pick(len(cells))],
         **dict.fromkeys(amounts, lambda _: pick(50_000)),

@@ -252,7 +252,8 @@ SINGLE: dict[str, Callable[[Book], Pair]] = {
     "automation_rate": lambda b: (len(_decided(b, (0, 1))), len(_decided(b))),
     "decision_latency": lambda b: (
         add(_decided(b), "latency_us"), len([r for r in _decided(b) if r["latency_us"] > 0])),
-    "mean_score": lambda b: (add(_decided(b, (0,)), "score"), len(_decided(b, (0,)))),
+    "mean_score": lambda b: (add(_decided(b, (0,)), "score"),
+                             sum(row["score"] > 0 for row in _decided(b, (0,)))),
     "calibration": lambda b: (
         sum(1_000_000 * r["bad"] for r in b["outcomes"] if year_before(r["disbursed_on"])),
         sum(r["pd_ppm"] for r in b["outcomes"] if year_before(r["disbursed_on"]))),
@@ -362,6 +363,8 @@ def stability(book: Book) -> float | None:
     """The index of this quarter's scores against those of the quarter before."""
     bands: dict[bool, Counter[int]] = defaultdict(Counter)
     for row in book["decisions"]:
+        if not row["score"]:
+            continue  # nobody scored it
         if row["kind"] == 0 and date(2024, 1, 1) <= local(row["booked_at"]) <= END:
             bands[during(local(row["booked_at"]))][row["score"] // 20] += 1
     now, before = bands[True], bands[False]

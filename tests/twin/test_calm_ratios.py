@@ -238,3 +238,12 @@ def test_investors_are_owed_for_longer_than_a_month(book: Book) -> None:
     (roll,) = (each for each in rolls if each.name.startswith("Payable to investors"))
     moved = {name: minor for name, minor, _ in roll.lines()}
     assert abs(moved["funding repaid"]) + abs(moved["funding raised"]) < abs(moved["opening"])
+
+
+def test_scores_are_stable_and_have_nothing_before_the_opening(book: Book) -> None:
+    """Users of the opening have no score, which is not a score of zero."""
+    found = {row["period"]: row["value"] for row in book.read("metrics").to_pylist()
+             if (row["metric"], row["series"]) == ("score_stability", "as_reported")}  # fmt: skip
+    first, *others = (found[each] for each in ("2023Q1", "2023Q2", *QUARTERS))
+    assert first != first  # no data
+    assert all(0 < each < 0.1 for each in others)

@@ -55,7 +55,7 @@ def fund_own_loans(
 
 
 def _pay_interest(writer: FactWriter, deal: Deal, by_month: Sequence[GroupFact]) -> int:
-    """What a deal has cost since it was last paid."""
+    """The interest of a deal since it was last paid."""
     name, paid = deal.raised.detail["deal"], GroupFactKind.FUNDING_INTEREST_PAID
     before = sum(
         each.amount_minor for each in by_month if each.kind is paid and each.detail["deal"] == name
@@ -66,7 +66,7 @@ def _pay_interest(writer: FactWriter, deal: Deal, by_month: Sequence[GroupFact])
 
 
 def raise_funding(writer: FactWriter, balance_minor: int, open_deals: Sequence[Deal] = ()) -> None:
-    """What others fund of a balance, less what they fund already at the rate of the month."""
+    """Funding of a balance by others, less what they fund already at the rate of the month."""
     funding, cost = _own(writer.scenario), writer.scenario.group.funding_cost_ppm
     if funding is None:
         return
@@ -121,7 +121,7 @@ def _own(scenario: Scenario) -> Funding | None:
 
 
 def borrowed(writer: FactWriter, balance_minor: int) -> int:
-    """What others fund of a balance."""
+    """The part of a balance that others fund."""
     return half_up(balance_minor * writer.scenario.group.leverage(writer.month), PPM)
 
 
