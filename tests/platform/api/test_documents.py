@@ -43,9 +43,10 @@ def test_a_document_shown_as_it_is_here_is_the_one_agreed_to(served: Served) -> 
     quote = served.post("/v1/quotes", {"user": user, **WANTED}).json()["quote"]
     now = served.get("/v1/clock").json()["now"]
     body = {"quote": quote, "shown_at": now, "accepted_at": now, "method": "click"}
-    first = served.post("/v1/agreements", {**body, "document_sha256": "b" * 64}).json()
-    shown = served.get(f"/v1/agreements/{first['agreement']}/document?language=zh")
+    shown = served.get(f"/v1/quotes/{quote}/document?language=zh")  # before it is agreed to
     digest = hashlib.sha256(shown.content).hexdigest()
+    assert (shown.status_code, shown.headers["document-sha256"]) == (200, digest)
+    refused(served.get(f"/v1/quotes/{quote}/document", "channel_2"), 404, "not_found")
     second = served.post("/v1/agreements", {**body, "document_sha256": digest}).json()
     told = served.get(f"/v1/agreements/{second['agreement']}/document")
     assert told.headers["document-is-agreed"] == "true"

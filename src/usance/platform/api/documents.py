@@ -1,4 +1,4 @@
-"""Routes of documents as PDF: the contract of an agreement, the statement of a loan."""
+"""Routes of documents as PDF: the contract of a quote or agreement, the statement of a loan."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from usance.platform.reads.letters import (
     lender_name,
     name_of,
     plan_letter,
+    quote_letter,
     statement_of,
 )
 from usance.platform.user_record import owner_of, read_id
@@ -37,6 +38,17 @@ async def agreement(call: Call) -> Response:
     headers = {"Content-Disposition": f'inline; filename="{name}.pdf"',
                "Document-Sha256": letter.sha256, "Document-Is-Agreed": str(is_agreed).lower()
                }  # fmt: skip
+    return Response(letter.pdf, 200, headers, PDF)
+
+
+async def contract(call: Call) -> Response:
+    """The contract of a quote before it is agreed to, with the hash that an agreement names."""
+    name = call.path["quote"]
+    async with call.platform.reading(call.principal) as read:
+        _, letter = await quote_letter(read, name, call.query.get("language", LANGUAGES[0]),
+                                       with_name=_knows_people(call))  # fmt: skip
+    headers = {"Content-Disposition": f'inline; filename="contract-{name}.pdf"',
+               "Document-Sha256": letter.sha256}  # fmt: skip
     return Response(letter.pdf, 200, headers, PDF)
 
 
@@ -77,6 +89,11 @@ def _knows_people(call: Call) -> bool:
     return call.principal.kind is PrincipalKind.CHANNEL
 
 
+group.add(
+    "GET", "/quotes/{quote}/document", contract,
+    Access(frozenset(group.scopes), query={"language": LANGUAGE}), {200: Page},
+    "The contract of a quote as PDF, before it is agreed to.", files=(PDF,),
+)  # fmt: skip
 group.add(
     "GET", "/agreements/{agreement}/document", agreement,
     Access(frozenset(group.scopes), query={"language": LANGUAGE}), {200: Page},

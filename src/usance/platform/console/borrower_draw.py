@@ -12,18 +12,15 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.dates import parse_moment
-from usance.base.documents import parse_json
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.borrower_pages import BorrowerVisit, message_of, products_of
 from usance.platform.console.frame import MINE, form, language_of, see
-from usance.platform.errors import InvalidField, NotFound, PlatformError
-from usance.platform.reads.letters import contract_of, lender_name, name_of, statement_of
+from usance.platform.errors import InvalidField, PlatformError
+from usance.platform.reads.letters import lender_name, name_of, quote_letter, statement_of
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import borrower_access as access
-from usance.platform.user_record import read_id
 from usance.service.documents.letters import Letter
-from usance.service.servicing_rules import ServicingRules
 
 TEMPLATE_VERSION = "1"
 PDF = "application/pdf"
@@ -179,14 +176,4 @@ async def statement(visit: BorrowerVisit) -> Response:
 async def _contract(visit: BorrowerVisit, read: Reading) -> tuple[dict[str, Any], Letter]:
     """A quote of the borrower's own, and the contract that it makes."""
     name = visit.request.path_params["quote"]
-    row = await read.transaction.fetchrow(
-        "select * from usance.quotes where quote_id = $1", read_id(name, "qu", "quote")
-    )
-    if row is None:
-        raise NotFound("there is no such offer", where=name, fix="Ask for a new one")
-    quote: dict[str, Any] = dict(parse_json(row["answer"]) if isinstance(row["answer"], str)
-                                 else row["answer"])  # fmt: skip
-    who = await name_of(read, visit.principal.user_id)
-    rules = ServicingRules.at(read.moment.business_date, read.moment.lender.parameters)
-    return quote, contract_of(quote, lender_name(read.moment.lender), who, rules,
-                              language_of(visit.request))  # fmt: skip
+    return await quote_letter(read, name, language_of(visit.request), with_name=True)

@@ -73,6 +73,22 @@ async def agreement_letter(
     return (agreed or made)[0], bool(agreed)
 
 
+async def quote_letter(
+    read: Reading, quote: str, language: str, *, with_name: bool
+) -> tuple[dict[str, Any], Letter]:
+    """A quote, and the contract that it makes if it is agreed to today."""
+    number = read_id(quote, "qu", "quote")
+    row = await read.transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
+    if row is None:
+        raise not_found("qu", number)
+    told = dict(parse_json(row["answer"]) if isinstance(row["answer"], str) else row["answer"])
+    lender, user = read.moment.lender, row["user_id"]
+    who = await name_of(read, user) if with_name else print_id("us", user)
+    rules = ServicingRules.at(read.moment.business_date, lender.parameters)
+    return told, await asyncio.to_thread(contract_of, told, lender_name(lender), who, rules,
+                                         language)  # fmt: skip
+
+
 def contract_of(
     quote: Mapping[str, Any], lender: str, borrower: str, rules: ServicingRules, language: str
 ) -> Letter:
