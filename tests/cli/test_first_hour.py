@@ -6,6 +6,7 @@ import json
 import os
 from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +18,7 @@ from usance.base.codes import FactKind
 from usance.base.csv_lines import row_lines, row_place
 from usance.base.errors import CodeError, DateError, DocumentError, FileRefused, Problems
 from usance.loan import Fact, Terms, replay
+from usance.loan.errors import TermsError
 
 TERMS = Terms(
     principal_minor=10_000_00, rate_ppm=180_000, instalments=12, disbursed_on=date(2024, 1, 15),
@@ -133,6 +135,15 @@ def test_facts_and_days_as_people_write_them() -> None:
         Fact("payed", "2024-02-15", 1)
     with pytest.raises(DateError, match=r"as_of: '1.6.2024' is not a date. Write YYYY-MM-DD"):
         replay(TERMS, facts, "1.6.2024")
+    with pytest.raises(DateError, match="known_at: 2024-06-01 has no offset from UTC"):
+        replay(TERMS, facts, "2024-06-01", "2024-06-01")
+    assert replay(TERMS, facts, "2024-04-01", "2024-06-01T00:00:00Z").view().days_past_due == 17
+    for terms, given, says in (
+        ("terms.yaml", facts, "is no Terms"), (None, facts, "None is no Terms"),
+        (TERMS, None, "None is no Fact"), (TERMS, "paid", "'p' is no Fact"),
+    ):  # fmt: skip
+        with pytest.raises(TermsError, match=says):
+            replay(cast(Any, terms), cast(Any, given), "2024-06-01")
 
 
 @pytest.mark.slow

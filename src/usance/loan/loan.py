@@ -32,9 +32,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, overload
 
-from usance.base.dates import from_day, parse_date, to_day
+from usance.base.dates import from_day, parse_date, parse_moment, to_day
 from usance.base.errors import unknown
 from usance.loan.columns import FactColumns, TermColumns, unsupported_term
 from usance.loan.convention import DEFAULT_ALLOCATION
@@ -43,6 +43,8 @@ from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.kernel_loan import KernelLoan, replay_in_kernel
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment, InstalmentState, LoanView
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from usance.base.calendars import Calendar
@@ -69,7 +71,7 @@ def replay(
     terms: Terms | Sequence[Terms],
     facts: Iterable[Fact],
     as_of: date | str,
-    known_at: datetime = ...,
+    known_at: datetime | str = ...,
     *,
     form: Form = ...,
     calendars: Mapping[str, Calendar] | None = ...,
@@ -80,7 +82,7 @@ def replay(
     terms: Terms | Sequence[Terms] | TermColumns,
     facts: Iterable[Fact] | FactColumns,
     as_of: date | str,
-    known_at: datetime = END_OF_TIME,
+    known_at: datetime | str = END_OF_TIME,
     *,
     form: Form = "auto",
     calendars: Mapping[str, Calendar] | None = None,
@@ -94,12 +96,14 @@ def replay(
     if form not in ("auto", "kernel", "exact"):
         raise unknown("form", form, ("auto", "kernel", "exact"), where="form")
     day = parse_date(as_of, where="as_of")
+    if not isinstance(known_at, datetime):
+        known_at = parse_moment(known_at, where="known_at")
     if isinstance(terms, TermColumns) or isinstance(facts, FactColumns):
         return _replay_columns(terms, facts, day, known_at, form)
-    versions = [terms] if isinstance(terms, Terms) else list(terms)
+    versions = _each_is(Terms, [terms] if isinstance(terms, Terms) else terms, "terms")
     if not versions:
         raise OptionError("no terms were given", where="terms", fix="Give at least one version")
-    facts = list(facts)
+    facts = _each_is(Fact, facts, "facts")
     if form != "exact":
         why = _unsupported(versions)
         loan = None if why else replay_in_kernel(versions[0], facts, day, known_at)
@@ -112,6 +116,16 @@ def replay(
     from usance.loan import exact
 
     return exact.replay(versions, facts, day, known_at, calendars=calendars or exact.CALENDARS)
+
+
+def _each_is(kind: type[T], given: object, where: str) -> list[T]:
+    """A list of one kind of thing, whatever it came in."""
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    for each in listed:
+        if not isinstance(each, kind):
+            fix = f"Give a list of usance.loan.{kind.__name__}"
+            raise OptionError(f"{each!r:.40} is no {kind.__name__}", where=where, fix=fix)
+    return listed
 
 
 def _replay_columns(
