@@ -119,29 +119,56 @@ def test_what_is_known_too_late_is_posted_to_the_month_after(
 
 
 def test_a_close_while_payments_come_in(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Payments and the cut-off race; each payment is in the period that knew of it."""
+    """Payments go on from before the cut-off until July is closed; each is in one month's journals.
+
+    A payment from before the cut-off is in July's, every later one, also of a day in July, in
+    August's.
+    """
     first, second = loans(sandbox)
     advance(sandbox, "2024-08-05")
 
-    async def race(platform: Platform) -> None:
-        async def book(n: int) -> None:
-            loan = (first, second)[n % 2]
-            day = date(2024, 7, 20 + n % 12)
-            await platform.do(SYSTEM, BookPayment(1_000 + n, "CNY", day, f"r{n}", loan, None,
-                                                  "psp_a"))  # fmt: skip
+    async def race(platform: Platform) -> int:
+        number, is_over = 0, asyncio.Event()
 
-        async def cut() -> None:
-            await asyncio.sleep(0.02)
-            await platform.do(SYSTEM, BeginClose("2024-07"))
+        async def book(lane: int) -> None:
+            nonlocal number
+            while not is_over.is_set():
+                number += 1
+                day = date(2024, 7, 20 + number % 12)
+                command = BookPayment(100 + number, "CNY", day, f"r{number}", (first, second)[lane],
+                                      None, "psp_a")  # fmt: skip
+                await platform.do(SYSTEM, command)
+                await asyncio.sleep(0.1)
 
-        await asyncio.gather(*(book(n) for n in range(24)), cut())
+        async def close() -> MonthEnd:
+            await asyncio.sleep(0.3)
+            period = parse_close_period("2024-07")
+            try:
+                return await LiveClose(platform, tmp_path, period, ticks, publishes=False).run()
+            finally:
+                is_over.set()
 
-    sandbox.within(race)
-    close_month(sandbox, tmp_path, "2024-07")
+        made, *_ = await asyncio.gather(close(), book(0), book(1))
+        assert made.close == "2024-07.1"
+        return number
+
+    booked = sandbox.within(race)
     close_month(sandbox, tmp_path, "2024-08")
     book = Book.open(tmp_path / "lake")
     for month in (654, 655):
         assert balances(sandbox, month) == book_balances(book, month)
+    paid = Counter(row["period"] for row in sandbox.within(_payment_journals))
+    assert sum(paid.values()) == booked
+    assert set(paid) == {654, 655}
+
+
+async def _payment_journals(platform: Platform) -> list[Any]:
+    """The months of each payment's journal; one that were in two would be there twice."""
+    async with platform.database.transaction(0) as transaction:
+        return list(await transaction.fetch(
+            "select distinct journal_id, period from usance.postings "
+            "join usance.journals using (journal_id) where actor = 'payment.book'"
+        ))  # fmt: skip
 
 
 def test_without_the_cut_off_the_control_finds_it(
