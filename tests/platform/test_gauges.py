@@ -19,7 +19,7 @@ from usance.platform.closing.day_end import end_day_apart
 from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.live import Platform
-from usance.platform.logs import JsonLines
+from usance.platform.logs import JsonLines, Lines
 from usance.platform.reads.gauges import condition
 from usance.platform.refusals import NoLine
 
@@ -78,6 +78,26 @@ def test_the_condition_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
     assert after["usance_export_lag_transactions",] < 10
     assert after["usance_seal_lag_transactions",] < 10
     assert after["usance_jobs", "done"] == 1
+
+
+@pytest.mark.parametrize("form", [JsonLines(), Lines("%(levelname)s %(message)s")])
+def test_an_error_is_logged_without_its_message(form: logging.Formatter) -> None:
+    """What somebody gave stands in messages: of our errors, the driver's, and those behind them."""
+    given = "".join(
+        ["An", "na ", "L", "i"]
+    )  # not as such in the lines of the source, which are told
+    try:
+        try:
+            int(given)
+        except ValueError as first:
+            raise RuntimeError(f"Key (holder)=({given}) exists") from first
+    except RuntimeError as error:
+        info = (type(error), error, error.__traceback__)
+    assert given in logging.Formatter().formatException(info)
+    line = form.format(logging.LogRecord("usance.api", logging.ERROR, "", 1, "failed", (), info))
+    assert line.index("builtins.ValueError") < line.index("builtins.RuntimeError")
+    assert "test_gauges.py" in line
+    assert given not in line
 
 
 def test_a_log_line_is_one_object() -> None:
