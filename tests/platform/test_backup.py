@@ -120,6 +120,8 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
     latest = Embedded(tmp_path / "latest")
     in_a_process(lambda: _restore_and_die(backup, latest))
     assert not latest.data.exists()  # whole it is, but not paused: no lender
+    with pytest.raises(BackupError, match="the log ends before"):
+        restore_home(backup, latest, datetime.now(UTC) + timedelta(days=1))
     restore_home(backup, latest)
     assert sorted(path.name for path in latest.home.iterdir()) == ["postgres", "restoring.lock"]
     earlier = Embedded(tmp_path / "earlier")

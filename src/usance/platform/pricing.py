@@ -55,9 +55,11 @@ def price(request: Request, mandate: Mandate, source: SourceTerms, on: date) -> 
 def price_many(asked: Sequence[tuple[Request, Mandate, SourceTerms]], on: date) -> list[Terms]:
     """The terms of requests, each funded by its source, disbursed on one day."""
     priced = [Terms(**_given(*each, on)) for each in asked]
-    # A year's fee on the balance, as if principal came back in equal parts; part of the fees.
+    # A year's fee on the balance, as if principal came back in equal parts; part of the fees. Where
+    # the platform bears no risk of others' loans there is no guarantee, and nothing to be paid for.
     wanted = [request.amount_minor * source.guarantee_fee_ppm // PPM * (request.months + 1) // 24
-              for request, _, source in asked]  # fmt: skip
+              if mandate.model is FundingModel.CAPITAL_HEAVY else 0
+              for request, mandate, source in asked]  # fmt: skip
     some = [place for place, fee in enumerate(wanted) if fee]
     for place, fees in zip(some, _fees([priced[place] for place in some]), strict=True):
         fee = min(wanted[place], fees)

@@ -199,7 +199,8 @@ async def job_by_id(connection: asyncpg.Connection, job_id: int) -> Job:
     """One job, whatever its state."""
     row = await connection.fetchrow("select * from usance.jobs where job_id = $1", job_id)
     if row is None:
-        raise UnknownJob("there is no such job", where=str(job_id), fix="See 'usance jobs list'")
+        raise UnknownJob("there is no such job", where=print_id("jb", job_id),
+                         fix="See 'usance jobs list'")  # fmt: skip
     return _job(row)
 
 

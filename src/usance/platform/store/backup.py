@@ -25,7 +25,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from usance.base.atomic_files import replace
-from usance.platform.errors import BackupError
+from usance.platform.errors import BackupError, ServerError
 from usance.platform.store.server import OWNER, PORT, Embedded, binary, ending_with_caller
 
 BASE, WAL = "base", "wal"
@@ -223,7 +223,7 @@ def restore(folder: Path, server: Embedded, target: datetime | None = None) -> B
     with (new / "postgresql.auto.conf").open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
     server.finish_adoption(new)
-    server.start()
+    _recover(server, folder, target)
     try:
         _run(
             [
@@ -245,6 +245,21 @@ def restore(folder: Path, server: Embedded, target: datetime | None = None) -> B
     _run(server.as_account([str(binary("pg_resetwal")), f"--next-transaction-id={_next(server)}",
                             str(server.data)]), server.data)  # fmt: skip
     return base
+
+
+def _recover(server: Embedded, folder: Path, target: datetime | None) -> None:
+    """Replay the log; a moment behind its end is named."""
+    try:
+        server.start()
+    except ServerError as error:
+        if target is None or "before configured recovery target" not in (
+            server.log.read_text(errors="replace")
+        ):
+            raise
+        raise BackupError(
+            f"the log ends before {target.isoformat()}", where=str(folder / WAL),
+            fix="Give an earlier moment, or leave --to out: it is replayed as far as it goes",
+        ) from error  # fmt: skip
 
 
 def check_empty(server: Embedded) -> None:
