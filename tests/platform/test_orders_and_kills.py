@@ -16,6 +16,8 @@ import pytest
 
 from tests.platform.applicants import GOOD
 from tests.platform.databases import fresh
+from tests.platform.sandbox import Sandbox
+from tests.platform.test_kills import crash, own, wait_until_up
 from usance.platform.commands.clock import AdvanceClock
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
@@ -24,6 +26,7 @@ from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.vault import Vault
 
+__all__ = ["own"]
 START = datetime(2024, 7, 1, 1, tzinfo=UTC)
 FAULTS = {"request_lost": 200_000, "answer_lost": 200_000, "outage": 150_000, "rejected": 150_000,
           "notice_lost": 300_000, "notice_doubled": 300_000}  # fmt: skip
@@ -32,10 +35,14 @@ FAULTS = {"request_lost": 200_000, "answer_lost": 200_000, "outage": 150_000, "r
 class Killed:
     """A platform whose workers die: each starts anew, with the provider as it was."""
 
-    def __init__(self, server: Embedded, name: str, seed: int) -> None:
+    def __init__(
+        self, server: Embedded, name: str, seed: int, *, with_server: bool = False
+    ) -> None:
         self.server, self.name, self.chance = server, name, random.Random(seed)
+        self.with_server = with_server
+        """True where the database dies too, one time in three."""
         self.providers: dict[int, Any] = {}
-        self.kills = 0
+        self.kills = self.server_kills = 0
 
     async def open(self, seed: int) -> Platform:
         document = sandbox_document()
@@ -58,7 +65,13 @@ class Killed:
         platform = self.started()
         task = asyncio.ensure_future(work(platform))
         _, waiting = await asyncio.wait([task], timeout=self.chance.uniform(0.01, 0.4))
-        if waiting:
+        if waiting and self.with_server and self.chance.random() < 1 / 3:
+            sandbox = Sandbox(self.server, self.name)
+            await asyncio.to_thread(crash, sandbox)
+            self.server_kills += 1
+            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.to_thread(wait_until_up, sandbox)
+        elif waiting:
             task.cancel()
             self.kills += 1
         await asyncio.gather(task, return_exceptions=True)
@@ -129,6 +142,16 @@ def test_a_few_kills_lose_no_money(server: Embedded) -> None:
     killed = Killed(server, fresh(server, "few_kills"), 7)
     asyncio.run(lived(killed, seed=3, users=3, steps=8))
     assert killed.kills > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(3))
+def test_kills_of_the_server_lose_no_money(own: Sandbox, seed: int) -> None:
+    """A server of its own, one of whose processes is killed: it ends all others and recovers."""
+    killed = Killed(own.server, fresh(own.server, f"server_kills_{seed}"), seed, with_server=True)
+    asyncio.run(lived(killed, seed=seed + 20, users=4, steps=24))
+    assert killed.server_kills > 2
+    assert killed.kills > 2
 
 
 @pytest.mark.nightly
