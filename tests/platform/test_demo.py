@@ -8,6 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from usance.base.codes import FundingModel
+from usance.base.draws import draw
 from usance.match.mandates.file import parse_mandates
 from usance.platform.demo import world
 from usance.platform.demo.lender import lender_of, names
@@ -75,3 +76,16 @@ def test_a_lender_keeps_the_sources_of_its_twin() -> None:
     assert asked[0].eligibility.regions == {names()["asked_region"]}
     assert found[0].model is FundingModel.CAPITAL_HEAVY
     assert document["principals"]["institution"]["party"] == names()["asked"]
+
+
+def test_newcomers_of_every_region_draw() -> None:
+    chances = [
+        draw(world.SEED, 1, day, number) for day in range(739_000, 739_060) for number in range(8)
+    ]
+    drawing = {world._region(each) for each in chances if world._draws_at_once(each)}
+    assert drawing == set(range(1, world.REGIONS + 1))
+
+
+def test_who_has_given_up_seldom_pays() -> None:
+    days = [date(2024, 7, 1) + timedelta(days=each) for each in range(1_000)]
+    assert 0 < sum(world._is_cured(16_385, day) for day in days) < 100

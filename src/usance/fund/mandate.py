@@ -17,8 +17,6 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-import yaml
-
 from usance.base.codes import FundingModel
 from usance.base.documents import parse_yaml
 from usance.base.formulas import Call, Formula, Literal, Name
@@ -34,6 +32,7 @@ from usance.match.mandates.mandate import (
     Mandate,
     Measure,
 )
+from usance.match.mandates.parts import written_mandates
 
 SHARES = (Measure.REGION, Measure.GRADE, Measure.PRODUCT)
 MEASURES = {
@@ -146,16 +145,7 @@ def with_deal(given: str, own: str, day: date, renewed_on: date | None = None) -
     if renewed_on is not None:
         last = max(place for place, each in enumerate(listed) if each["source"] == new["source"])
         listed[last : last + 1] = _until_renewed(listed[last], renewed_on)
-    return yaml.safe_dump(_plain(document), sort_keys=False, allow_unicode=True)
-
-
-def _plain(value: Any) -> Any:
-    """Exact numbers as the texts they were."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, Decimal) else value
+    return written_mandates(document)
 
 
 def _versions(before: dict[str, Any], new: dict[str, Any], day: date) -> list[dict[str, Any]]:

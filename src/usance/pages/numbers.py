@@ -18,6 +18,7 @@ MINUS = "\N{MINUS SIGN}"
 _SIZES = ((1, ""), (1_000, "thousand"), (1_000_000, "million"))
 _MAX_DIGITS = 10**9
 PPM = 1_000_000
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
 
 
@@ -82,6 +83,15 @@ def is_moment(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, str) and _MOMENT.fullmatch(value) is not None
+
+
+def is_day(value: object) -> bool:
+    """True for a text that tells a day.
+
+    >>> is_day("2024-07-02"), is_day("2024-07"), is_day(20240702)
+    (True, False, False)
+    """
+    return isinstance(value, str) and _DAY.fullmatch(value) is not None
 
 
 def local(moment: str, zone: tzinfo) -> str:

@@ -33,7 +33,7 @@ def environment() -> Environment:
         "grouped": numbers.grouped, "percent": numbers.percent, "ppm": numbers.ppm,
         "words": numbers.words, "local": numbers.local,
     }  # fmt: skip
-    made.tests["moment"] = numbers.is_moment
+    made.tests |= {"moment": numbers.is_moment, "a_day": numbers.is_day}
     made.globals["stylesheet"] = stylesheet
     return made
 

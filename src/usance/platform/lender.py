@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from importlib.resources import files
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -176,17 +174,9 @@ class Lender:
     @cached_property
     def decider(self) -> Decider:
         """The flow in force, ready to decide."""
-        from usance.assess.decision.decide import Decider
-        from usance.assess.flow.files import read_flow
+        from usance.platform.flow_documents import decider_of
 
-        if "shipped" in self.flow:
-            return Decider(read_flow(self.flow["shipped"]), parameters=self.parameters)
-        with TemporaryDirectory() as folder:
-            for name, text in self.flow["files"].items():
-                path = Path(folder) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            return Decider(read_flow(folder), parameters=self.parameters)
+        return decider_of(self.flow, self.parameters)
 
 
 def sandbox_document() -> dict[str, Any]:

@@ -204,7 +204,7 @@ def test_a_break_is_handed_over_and_cleared_with_its_reason(
     assert rows[0]["command"] in page.text
     address = f"{BASE}/breaks/{name}"
     page = browser.post(f"{address}/assign", data={"owner": "treasury", "step": "preview"})
-    assert "treasury" in page.text.partition("What would happen")[2]
+    assert "Treasury" in page.text.partition("What would happen")[2]
     page = browser.post(f"{address}/assign",
                         data={"owner": "treasury", "step": "confirm", "key": new_ref()}
                         )  # fmt: skip

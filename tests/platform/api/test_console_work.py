@@ -117,6 +117,67 @@ def test_a_referred_application_is_replayed_and_reviewed(
     assert page.status_code == 400
 
 
+def flow_files(number: int) -> dict[str, str]:
+    """The flow that ships, from a later day, under another number: who is watched is let in."""
+    from usance.assess.flow.files import SHIPPED, content_of
+
+    found = {name: text.decode() for name, text in content_of(SHIPPED / "consumer").items()}
+    head = found["flow.yaml"].replace("number: 1\n", f"number: {number}\n", 1)
+    found["flow.yaml"] = head.replace("valid_from: 2024-01-01", "valid_from: 2024-09-01", 1)
+    assert "refer" in found["registration.json"]
+    found["registration.json"] = found["registration.json"].replace('\\"refer\\"', '\\"pass\\"')
+    return found
+
+
+def test_a_decision_is_made_again_under_another_version_of_the_flow(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    body = {"user": user, "product": "instalment", "inputs": WATCHED}
+    decision = served.post("/v1/applications", body).json()["decision"]
+    put = {"name": "open_door", "valid_from": "2024-09-01", "files": flow_files(7)}
+    proposed = served.post("/v1/flows", put, "control").json()["approval"]
+    enter(browser, roles["administrator"])
+    assert browser.post(f"{HOME}/control/{proposed}/approve", data={"key": "1"}).is_success
+    enter(browser, roles["finance_controller"])
+    assert browser.post(f"{HOME}/control/{proposed}/approve", data={"key": "2"}).is_success
+    enter(browser, roles["credit_officer"])
+    address = f"{HOME}/applications/{decision}"
+    assert "open_door/1" in browser.get(address).text
+    page = browser.get(address, params={"replay": "1", "flow": "open_door/1"})
+    again = page.text.partition('id="again"')[2].partition("<h2")[0]
+    assert re.search(r">referred</td><td class=\"n\">approved<", again), again
+    page = browser.get(address, params={"replay": "1", "flow": ""})
+    again = page.text.partition('id="again"')[2].partition("<h2")[0]
+    assert re.search(r">referred</td><td class=\"n\">referred<", again), again
+    page = browser.get(address, params={"replay": "1", "flow": "<script>/9"})
+    assert (page.status_code, "no version" in page.text) == (400, True)
+
+
+@pytest.mark.parametrize(("name", "files", "told"), [
+    ("../consumer", None, "no flow that comes along"),
+    ("own", {"../../flow.yaml": "flow: own"}, "no name of a file"),
+    ("own", {"/tmp/flow.yaml": "flow: own"}, "no name of a file"),
+    ("own", {"flow.yaml": "flow: own"}, "number is missing"),
+    ("own", {"flow.yaml": ["flow"]}, "no text"),
+])  # fmt: skip
+def test_a_flow_that_nobody_could_decide_by_is_never_put_in_force(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]], name: str,
+    files: dict[str, str] | None, told: str,
+) -> None:  # fmt: skip
+    body = {"name": name, "valid_from": "2024-09-01", "files": files}
+    refused = served.post("/v1/flows?dry_run=true", body, "control")
+    assert (refused.status_code, told in refused.text) == (400, True), refused.text
+    proposed = served.post("/v1/flows", body, "control")
+    if proposed.status_code == 202:  # seen by whoever agrees, at the latest
+        enter(browser, roles["administrator"])
+        address = f"{HOME}/control/{proposed.json()['approval']}/approve"
+        browser.post(address, data={"key": "1"})
+        enter(browser, roles["finance_controller"])
+        page = browser.post(address, data={"key": "2"})
+        assert (page.status_code, told in page.text) == (400, True)
+
+
 def test_mandates_are_proposed_by_one_and_approved_by_another(
     browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
 ) -> None:
@@ -148,12 +209,15 @@ def test_mandates_are_proposed_by_one_and_approved_by_another(
 
 
 def test_the_chain_is_verified_and_periods_move(
-    browser: httpx.Client, roles: dict[str, dict[str, str]]
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
 ) -> None:
     enter(browser, roles["accountant"])
     assert "Every seal holds" in browser.get(f"{HOME}/control/audit", params={"verify": "1"}).text
     page = browser.post(f"{HOME}/close", data={"period": "2024-01", "state": "locked", "key": "p"})
     assert page.status_code == 409
+    form = r'name="period" value="([\d-]+)"/><input type="hidden" name="state" value="closing"'
+    offered = re.findall(form, browser.get(f"{HOME}/close").text)
+    assert served.get("/v1/clock").json()["business_date"][:7] not in offered  # it is not over
     page = browser.post(f"{HOME}/close", data={"period": "2099-01", "state": "closing", "key": "q"})
     assert (page.status_code, "2099-01 ends on 2099-01-31" in page.text) == (422, True)
 
@@ -260,7 +324,7 @@ def test_what_is_safe_together_is_approved_together(
     one = marked[0].removeprefix("approval.")
     page = browser.get(f"{HOME}/control/approvals/{one}")
     assert "servicing.late_fee" in page.text
-    enter(browser, roles["collections_lead"])
+    enter(browser, roles["administrator"])
     data = {"key": "bulk", **dict.fromkeys(marked, "1")}
     for _ in range(2):  # a double click
         assert browser.post(f"{HOME}/control", data=data).status_code in (200, 409)

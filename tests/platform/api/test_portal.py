@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 import httpx
 import pytest
@@ -93,3 +94,29 @@ def test_an_institution_proposes_tries_and_looks_at_its_own_alone(
         assert served.keys["institution"] not in page.text
     page = browser.get(f"{PORTAL}/settlements", params={"format": "csv"})
     assert page.headers["content-type"].startswith("text/csv")
+
+
+def test_what_an_institution_proposes_changes_its_own_mandates_alone(
+    browser: httpx.Client, served: Served
+) -> None:
+    enter(browser, served.keys["institution"])
+    page = browser.get(f"{PORTAL}/mandates")
+    found = re.search(r'<textarea name="text"[^>]*>(.*?)</textarea>', page.text, re.DOTALL)
+    assert found is not None
+    own = unescape(found[1])  # those in force stand there first: its own
+    assert own.count("source:") == 1
+    assert "sandbox_bank" in own
+    before = served.get("/v1/mandates?limit=200", "control").json()["data"]
+    given = {"step": "propose", "text": own, "valid_from": "2030-01-01", "key": "own"}
+    assert browser.post(f"{PORTAL}/mandates", data=given).status_code == 200
+    waiting = served.get("/v1/approvals?state=pending&limit=200", "control").json()["data"]
+    proposed = [each["approval"] for each in waiting if each["command"] == "mandate.put"][-1]
+    for number in range(len(served.operators)):
+        agreed = served.post(f"/v1/approvals/{proposed}/approve", {}, served.session(number))
+        assert agreed.is_success, agreed.text
+    after = served.get("/v1/mandates?limit=200", "control").json()["data"]
+    assert {row["source"] for row in after} == {row["source"] for row in before}
+    other = next(row["source"] for row in before if row["institution"] != "sandbox_bank")
+    foreign = own.replace(f"source: {own.partition('source: ')[2].split()[0]}", f"source: {other}")
+    page = browser.post(f"{PORTAL}/mandates", data={**given, "text": foreign, "key": "foreign"})
+    assert (page.status_code, "is not yours" in page.text) == (400, True)

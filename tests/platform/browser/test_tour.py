@@ -108,7 +108,7 @@ def test_a_referral_is_decided_again_and_a_list_is_exported(tab: Watched, served
     page = tab.page
     page.goto("/console/applications")
     page.get_by_role("link", name=decision).click()
-    page.get_by_role("link", name="Decide again").click()
+    page.get_by_role("button", name="Decide again").click()
     page.get_by_text("The same score").wait_for()
     page.goto("/console/applications")
     page.locator("select[name=outcome]").select_option("referred")

@@ -6,7 +6,7 @@ the line's, so that a reader sees how much of it is volume.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -15,20 +15,22 @@ from usance.disclose.release.business_highlights import load_highlights
 from usance.disclose.release.change_analysis import load_drivers
 from usance.pages.components import Cell, Row, cell, number, table, table_row
 from usance.pages.numbers import percent
-from usance.pages.site.book_view import BookView
+from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.metrics import Measured
 from usance.pages.site.statements import amounts_of, lines_in
 
 MAX_LINES = 8
 YEAR = 4
 """Quarters back to the same quarter of the year before."""
+DIFFERING_DAYS = 4
+"""Days by which periods of as many months differ at most: a February against a March, and leap."""
 ALWAYS = ("Total net revenue", "Net income")
 
 
 def changes_table(view: BookView, measured: Measured) -> Markup | None:
     """The lines of operations that moved most since the period before, the largest first."""
     periods = view.flow_periods
-    if not view.closed or len(periods) < 2:
+    if not view.closed or len(periods) < 2 or not is_like_before(periods):
         return None
     rows = sorted(_rows(view, measured), key=lambda each: (not each[0], -each[1]))
     heads = ["line", periods[-1].label, periods[-2].label, "change"]
@@ -37,6 +39,12 @@ def changes_table(view: BookView, measured: Measured) -> Markup | None:
     heads.append("its driver moved by")
     kept = [row for _, size, row in rows if size][:MAX_LINES]
     return table(heads, kept, numbers=range(1, len(heads) - 1)) if kept else None
+
+
+def is_like_before(periods: Sequence[Period]) -> bool:
+    """True if the last period is about as long as the one before: a month is no quarter's equal."""
+    days = [(each.day - each.before).days for each in periods[-2:]]
+    return len(days) > 1 and abs(days[0] - days[1]) <= DIFFERING_DAYS
 
 
 def _rows(view: BookView, measured: Measured) -> Iterator[tuple[bool, int, Row]]:

@@ -15,7 +15,7 @@ from usance.disclose.release import exact_amounts as e
 from usance.pages.charts import Figure, columns, spark
 from usance.pages.numbers import grouped, percent, words
 from usance.pages.site.book_view import BookView
-from usance.pages.site.changes import changes_table, growth
+from usance.pages.site.changes import changes_table, growth, is_like_before
 from usance.pages.site.metrics import Measured, format_value, vintage_charts
 from usance.pages.site.page import Page
 from usance.pages.site.statements import (
@@ -90,9 +90,15 @@ def _cards(view: BookView, measured: Measured) -> Iterator[Card]:
             values = [each.get(line.key, 0) for each in amounts]
             when = periods[-1].label if statement == e.OPERATIONS else str(periods[-1].day)
             title = f"{name.capitalize() if name.isupper() else name}, {when}"
-            yield Card(title, unit.format(values[-1]), view.unit_name, line.path, values[-1],
-                       spark([value / unit.minor for value in values]),
-                       _than(values))  # fmt: skip
+            yield Card(
+                title,
+                unit.format(values[-1]),
+                view.unit_name,
+                line.path,
+                values[-1],
+                spark([value / unit.minor for value in values]),
+                _than(values) if statement == e.SHEET or is_like_before(periods) else "",
+            )
     for name in METRICS:
         row = measured.latest(name)
         if row is not None:

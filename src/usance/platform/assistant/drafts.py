@@ -34,6 +34,7 @@ KINDS = ("case", "reply", "application")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 MAX_TEXT, MAX_MESSAGE = 1_500, 2_000
 _MARK = re.compile(r"\[(\d+)\]")
+_SPACED_MARK = re.compile(r" \[\d+\]")
 _NUMBER = re.compile(r"\d+(?:[.,:-]\d+)*")
 _TASKS = {
     "case": "Summarise this collection case for whoever works it, in at most five sentences.",
@@ -103,8 +104,9 @@ def by_rule(kind: str, facts: Sequence[Fact], language: str) -> str:
 
 
 def summaries(kind: str, facts: Sequence[Fact]) -> dict[str, str]:
-    """The text made by rule in each language, as screens show it."""
-    return {language: by_rule(kind, facts, language) for language in LANGUAGES}
+    """The text made by rule in each language as screens show it, without the marks of its facts."""
+    return {language: _SPACED_MARK.sub("", by_rule(kind, facts, language))
+            for language in LANGUAGES}  # fmt: skip
 
 
 def problem_of(kind: str, answer: str, facts: Sequence[Fact]) -> str:

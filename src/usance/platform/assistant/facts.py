@@ -87,7 +87,7 @@ def application_facts(decision: Mapping[str, Any]) -> list[Fact]:
         "product": decision["product"], "outcome": decision["outcome"],
         "line": line and f"{Money(line['limit_minor'], line['currency'])} at "
         f"{line['rate_ppm'] / 10_000:g}%",
-        "reasons": "; ".join(each["text"] for each in decision["reasons"]),
+        "reasons": "; ".join(each["text"].rstrip(".。") for each in decision["reasons"]),
         "booked_on": decision["booked_at"][:10], "valid_until": decision["valid_until"],
     }  # fmt: skip
     return facts_of(values, APPLICATION_FIELDS)

@@ -16,10 +16,13 @@ from usance.base.ids import print_id
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import fact_of_row
 from usance.match.mandates.file import parse_mandates
+from usance.match.mandates.parts import with_sources
 from usance.platform.commands.command import DONE, WAITING, Decided, Moment, Spec
 from usance.platform.dated_values import with_values
 from usance.platform.errors import Forbidden, InvalidField
+from usance.platform.flow_documents import checked_flow
 from usance.platform.installation import cell_rows, source_rows
+from usance.platform.mandate_texts import check_own, institution_of, mandates_text
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.control import approval_answer
 from usance.platform.reads.shapes import moment_text
@@ -40,10 +43,12 @@ PROPOSED = {"mandate.put": "mandate.proposed"}
 
 @dataclass(frozen=True)
 class PutMandates:
-    """Mandates in force from a day on, as YAML."""
+    """Mandates in force from a day on, as YAML: all of them, or those of one institution."""
 
     text: str
     valid_from: date
+    institution: int | None = None
+    """The institution whose mandates they are; those of others stay as they were."""
 
 
 @dataclass(frozen=True)
@@ -125,15 +130,21 @@ async def put_setting(
 
 
 async def put_mandates(
-    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: PutMandates
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: PutMandates
 ) -> Decided:
     """Put mandates in force; the use of their limits stays."""
+    institution = institution_of(principal) or command.institution
     try:
-        mandates = parse_mandates(command.text)
+        mandates, text = parse_mandates(command.text), command.text
+        if institution:
+            check_own(moment.lender, mandates, institution)
+            before = await mandates_text(transaction, command.valid_from)
+            text = with_sources(before, command.text)
+            mandates = parse_mandates(text)
     except UsanceError as error:
         raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
     decided = await put_setting(transaction, "mandates", "mandates", command.valid_from,
-                             {"text": command.text})  # fmt: skip
+                             {"text": text})  # fmt: skip
     for row in source_rows(mandates):
         decided.changes.put("sources", **row)
     for row in cell_rows(mandates):
@@ -169,8 +180,8 @@ def _value_problem(moment: Moment, document: Mapping[str, Any]) -> UsanceError |
 async def put_flow(
     transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: PutFlow
 ) -> Decided:
-    """Put a flow in force."""
-    document = {"files": dict(command.files)} if command.files else {"shipped": command.name}
+    """Put a flow in force; one that cannot be read is refused."""
+    document = checked_flow({"files": command.files, "shipped": command.name})
     return await put_setting(transaction, "flow", command.name, command.valid_from, document)
 
 
@@ -243,6 +254,8 @@ async def propose(
 ) -> Decided:
     """Keep a command until enough people have agreed to it."""
     payload = json.loads(json.dumps(asdict(command), default=str))
+    if institution := institution_of(principal):
+        payload |= {"institution": institution} if "institution" in payload else {}
     number = await transaction.fetchval("select usance.next_ids('approval', 1)")
     row = {
         "approval_id": number, "command": spec.name, "payload": payload,

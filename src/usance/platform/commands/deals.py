@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -56,6 +55,7 @@ from usance.platform.deal_record import (
     pool_at,
 )
 from usance.platform.errors import InvalidField
+from usance.platform.mandate_texts import mandates_text
 from usance.platform.principals import SYSTEM, Principal
 from usance.platform.reads.deals import deal_answer
 from usance.platform.refusals import (
@@ -226,11 +226,8 @@ async def _with_mandate(
     deal, terms = held.deal, held.terms
     if deal.purchase is None:
         return changes
-    found = await transaction.fetchval(
-        "select document from usance.settings where kind = 'mandates' and valid_from <= $1 "
-        "order by valid_from desc, version desc limit 1", moment.business_date,
-    )  # fmt: skip
-    before = json.loads(found)["text"] if found else f"currency: {terms.currency}"
+    before = await mandates_text(transaction, moment.business_date)
+    before = before or f"currency: {terms.currency}"
     made = deal_mandate(deal, terms, held.state, deal.paid_on(deal.periods))
     text = with_deal(before, mandate_text(made, terms), moment.business_date, held.next_on)
     put = PutMandates(text, moment.business_date)

@@ -9,13 +9,15 @@ from typing import Any
 
 from starlette.responses import Response
 
-from usance.base.codes import Currency
+from usance.base.codes import Component, Currency, Fee
 from usance.books.chart import load_chart
+from usance.loan.stored_rows import CHANGES
 from usance.platform.api.dry_run import effects_of
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.changes import with_last_change
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
+from usance.platform.lender import Lender
 
 CONFIRM = "confirm"
 
@@ -28,6 +30,7 @@ class Field:
     kind: str = "text"
     value: str = ""
     choices: tuple[str, ...] = ()
+    """Values it offers; those of a provider are the lender's."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,19 @@ class Action:
     fields: tuple[Field, ...]
 
 
+FEES = tuple(each.label for each in Fee)
+COMPONENTS = tuple(each.label for each in Component)
 DAY, AMOUNT, REASON = Field("effective_on", "date"), Field("amount_minor", "money"), Field("reason")
 ACTIONS = {each.name: each for each in (
-    Action("payment", "payment.book", (AMOUNT, DAY, Field("provider", value="psp_a"),
-                                       Field("ref"))),
+    Action("payment", "payment.book", (AMOUNT, DAY, Field("provider", "provider"), Field("ref"))),
     Action("reversal", "payment.reverse", (Field("payment"), REASON)),
-    Action("fee", "fee.charge", (AMOUNT, Field("fee", value="other"), DAY)),
-    Action("waiver", "loan.waive", (Field("component", value="interest"), AMOUNT, DAY, REASON)),
-    Action("reschedule", "loan.reschedule", (Field("instalments", "number"),
-                                             Field("first_due_on", "date"), REASON)),
+    Action("fee", "fee.charge", (AMOUNT, Field("fee", "code", "other", FEES), DAY)),
+    Action("waiver", "loan.waive", (Field("component", "code", "interest", COMPONENTS), AMOUNT, DAY,
+                                    REASON)),
+    Action("reschedule", "loan.reschedule", (
+        Field("instalments", "number"), Field("first_due_on", "date"),
+        Field("reason", "code", CHANGES[0].value, tuple(each.value for each in CHANGES)),
+    )),
     Action("pause", "loan.pause", (Field("until", "date"), DAY)),
     Action("charge_off", "loan.charge_off", (DAY, REASON)),
 )}  # fmt: skip
@@ -64,18 +71,36 @@ async def show(visit: Visit) -> Response:
     action = _action(visit)
     async with visit.platform.reading(visit.operator.principal) as read:
         today = read.moment.business_date.isoformat()
-        await read.loan(_loan(visit))
-    given = {field.name: visit.request.query_params.get(field.name, field.value)
-             for field in action.fields}  # fmt: skip
-    given |= {name: today for name in ("effective_on",) if name in given and not given[name]}
-    return _form(visit, action, given)
+        loan = await read.loan(_loan(visit))
+        paid = await read.loan_payments(_loan(visit)) if action.name == "payment" else []
+        providers, currency = providers_of(read.moment.lender), read.moment.lender.currency
+    known = {"effective_on": today, "provider": str(paid[-1]["provider"]) if paid else ""}
+    given = {field.name: visit.request.query_params.get(field.name) or field.value
+             or known.get(field.name, "") for field in action.fields}  # fmt: skip
+    return _form(visit, action, given, providers, standing=_standing(visit, loan, currency))
+
+
+def _standing(
+    visit: Visit, loan: Mapping[str, Any], currency: Currency
+) -> list[tuple[str, str, str]]:
+    """The standing of a loan, for whoever is about to change it."""
+    t, next_due = visit.texts, loan["next_due"]
+    coming = (
+        f"{printed(next_due['amount_minor'], currency)} · {next_due['due_on']}" if next_due else "–"
+    )
+    return [
+        (t["outstanding"], printed(loan["outstanding"]["total_minor"], currency), ""),
+        (t["past_due"], printed(loan["past_due"]["total_minor"], currency), ""),
+        (t["what_next_due"], coming, ""),
+        (t["settlement"], printed(loan["settlement_minor"], currency), ""),
+    ]
 
 
 async def act(visit: Visit) -> Response:
     """Show what an action would do; confirmed, do it once and go back to the loan."""
     action, given = _action(visit), await form(visit.request)
     async with visit.platform.reading(visit.operator.principal) as read:
-        currency = read.moment.lender.currency
+        currency, providers = read.moment.lender.currency, providers_of(read.moment.lender)
     try:
         body = _body(visit, action, given, currency)
         is_final = given.get("step") == CONFIRM
@@ -83,14 +108,19 @@ async def act(visit: Visit) -> Response:
             key=given.get("key", "") if is_final else "", dry_run=not is_final,
         )  # fmt: skip
     except (InvalidField, MissingField) as error:
-        return _form(visit, action, given, error=error)
+        return _form(visit, action, given, providers, error=error)
     except Refused as error:
         told_to = await with_last_change(visit, error, _loan(visit), given.get("payment", ""))
-        return _form(visit, action, given, error=error, told_to=told_to)
+        return _form(visit, action, given, providers, error=error, told_to=told_to)
     if is_final:
         return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
     effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
-    return _form(visit, action, given, effect=effect)
+    return _form(visit, action, given, providers, effect=effect)
+
+
+def providers_of(lender: Lender) -> tuple[str, ...]:
+    """Names of the lender's payment providers."""
+    return tuple(sorted(name for kind, name in lender.parties if kind == "provider"))
 
 
 def _action(visit: Visit) -> Action:
@@ -151,16 +181,21 @@ def _form(
     visit: Visit,
     action: Action,
     given: Mapping[str, str],
+    providers: tuple[str, ...],
     *,
     error: Any = None,
     effect: Any = None,
     told_to: str = "",
+    standing: Any = (),
 ) -> Response:
     """The form with what was typed, the message beside its field, and the effect if it is known."""
     where = (error.where or "").removeprefix("body.") if error else ""
     title = f"{visit.texts['do_' + action.name]} {_loan(visit)}"
+    offered = {field.name: providers if field.kind == "provider" else field.choices
+               for field in action.fields}  # fmt: skip
     return visit.page(
         "loans", "action", title, error.http_status if error else 200, action=action, given=given,
         error=told_to or (str(error) if error else ""), where=where, effect=effect, after=(),
+        offered=offered, standing=standing, waits=False,
         back=f"{HOME}/loans/{_loan(visit)}", key=given.get("key") or secrets.token_urlsafe(18),
     )  # fmt: skip

@@ -24,6 +24,17 @@ BOOK_SCREENS = {
 """The screen that each page, or folder of pages, of a closed book belongs to."""
 OTHERS = {"journals": "loans"}
 """First parts of addresses that are not named after their screen."""
+ID_PLACES = {
+    "us_": ("borrowers", "/borrowers/{}"), "ln_": ("loans", "/loans/{}"),
+    "de_": ("applications", "/applications/{}"), "jr_": ("loans", "/journals/{}"),
+    "ap_": ("control", "/control/approvals/{}"), "jb_": ("developers", "/developers#{}"),
+    "rq_": ("developers", "/developers/requests?request={}"),
+    "ev_": ("developers", "/developers/events/{}"), "ca_": ("collections", "/collections/cases/{}"),
+    "or_": ("money", "/money/orders/{}"), "un_": ("money", "/money/unallocated/{}"),
+    "pm_": ("loans", "/search?q={}"),
+}  # fmt: skip
+"""The screen of each kind of id, and its address."""
+_ID = re.compile(r"[a-z]{2}_[0-9A-Z]{11,16}")
 _LINK = re.compile(r'<a\b([^>]*?)\s*href="(/console/[a-z]+[^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 _KEPT = re.compile(r'\bclass="[^"]*"')
 
@@ -41,6 +52,18 @@ def screen_of_address(address: str) -> str:
     """The screen that an address belongs to; nothing if it is not of one alone."""
     first, _, rest = re.split(r"[?#]", address)[0].removeprefix("/console/").partition("/")
     return screen_of(rest.removeprefix(HISTORY)) if first == "books" else OTHERS.get(first, first)
+
+
+def address_of_id(value: object, screens: AbstractSet[str]) -> str:
+    """The address of an id's record, where it has one that is among some screens.
+
+    >>> address_of_id("ln_00000000G01", {"loans"}), address_of_id("ln_00000000G01", {"money"})
+    ('/console/loans/ln_00000000G01', '')
+    """
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        return ""
+    screen, path = ID_PLACES.get(value[:3], ("", ""))
+    return f"/console{path.format(value)}" if screen in screens else ""
 
 
 def only_own(content: str, screens: AbstractSet[str]) -> str:

@@ -143,7 +143,7 @@ async def report(visit: AgencyVisit, text: str) -> Response:
 async def case(visit: AgencyVisit, error: str = "", status: int = 200) -> Response:
     """One case, under ids of the agency's own."""
     number = visit.request.path_params["case"]
-    values = await visit.desk.page_of(number)
+    values = await visit.desk.page_of(number, visit.texts)
     may = {"next": True, "contact": True, "promise": True, "stop": False, "plan": False,
            "draft": False}  # fmt: skip
     title = f"{visit.texts['case']} {number}"

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.codes import Currency
+from usance.base.errors import UsanceError
 from usance.pages.numbers import ppm, words
 from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import application_facts
@@ -19,7 +20,14 @@ from usance.platform.console.checks import parts_of
 from usance.platform.console.frame import HOME, Visit, form, language_of, see
 from usance.platform.console.lists import Listed, ListState
 from usance.platform.errors import InvalidField, NotFound, PlatformError
-from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
+from usance.platform.lender import Lender
+from usance.platform.reads.applications import (
+    OUTCOMES,
+    application_rows,
+    flow_versions,
+    replayed,
+    trace,
+)
 from usance.platform.user_record import read_id
 
 _IS_ASKED = (
@@ -46,7 +54,11 @@ async def show(visit: Visit) -> Listed:
 
 
 async def one(
-    visit: Visit, error: str = "", status: int = 200, draft: Mapping[str, Any] | None = None
+    visit: Visit,
+    error: str = "",
+    status: int = 200,
+    draft: Mapping[str, Any] | None = None,
+    typed: Mapping[str, str] | None = None,
 ) -> Response:
     """One decision: inputs, path, scores, reasons, versions; replayed on demand."""
     name = visit.request.path_params["decision"]
@@ -55,16 +67,21 @@ async def one(
             found = await read.decision(name)
             known = await trace(read.transaction, read.moment.lender, read.moment.vault, name)
             currency = read.moment.lender.currency
-            again = replayed(read.moment.lender, known) if _replays(visit) else None
+            versions = await flow_versions(read.transaction)
+            again, unlike = _again(visit, read.moment.lender, known, versions)
             asked = await read.transaction.fetchval(_IS_ASKED, read_id(name, "de", "decision"))
     except InvalidField as failed:
+        if (failed.where or "").startswith("query."):
+            raise
         raise NotFound("there is no such decision", where=name, fix="Use the list") from failed
     title = f"{visit.texts['decision']} {name}"
     waits = (found["outcome"] == "referred" or asked) and not found["review"]
     return visit.page(
         "applications", "application", title, status, found=found, known=known, again=again,
+        versions=[(each["flow"], f"{each['flow']} · {each['valid_from']}") for each in versions],
+        unlike=unlike, flow=visit.request.query_params.get("flow", ""),
         money=lambda minor: printed(minor, currency), error=error, waits=waits,
-        asked=asked,
+        asked=asked, typed=typed or {"line": printed(known["line_minor"], currency)},
         may_review=visit.may("application.review"), key=secrets.token_urlsafe(18),
         summaries=summaries("application", application_facts(found)),
         inputs=_inputs(visit, known["inputs"] or {}, currency),
@@ -86,13 +103,27 @@ def _inputs(visit: Visit, inputs: Mapping[str, Any], currency: Currency) -> list
         elif kind == "minor":
             text = printed(int(value), currency)
         else:
-            text = ppm(int(value)) if kind == "ppm" else str(value)
-        shown.append((t.get(f"feature_{name}", words(label)), text))
+            text = ppm(int(value)) if kind == "ppm" else t.get(f"input_{value}", words(str(value)))
+        shown.append((t.get(f"feature_{name}", words(label).capitalize()), text))
     return shown
 
 
-def _replays(visit: Visit) -> bool:
-    return visit.request.query_params.get("replay") == "1"
+def _again(
+    visit: Visit, lender: Lender, known: dict[str, Any], versions: list[dict[str, Any]]
+) -> tuple[dict[str, Any] | None, str]:
+    """The decision again under the version that was asked for, or why that cannot be."""
+    given = visit.request.query_params
+    if given.get("replay") != "1":
+        return None, ""
+    wanted = given.get("flow", "")
+    document = next((each["document"] for each in versions if each["flow"] == wanted), "")
+    if wanted and not document:
+        raise InvalidField(f"{wanted[:40]!r} is no version of a flow", where="query.flow",
+                           fix="Choose one of the list")  # fmt: skip
+    try:
+        return replayed(lender, known, document), ""
+    except UsanceError as error:
+        return None, str(error)
 
 
 async def review(visit: Visit) -> Response:
@@ -112,7 +143,7 @@ async def review(visit: Visit) -> Response:
         async with visit.platform.reading(visit.operator.principal) as read:
             found = await read.decision(name)
         told = await with_last_change(visit, error, name, found["review"] or "")
-        return await one(visit, told, error.http_status)
+        return await one(visit, told, error.http_status, typed=given)
     return see(f"{HOME}/applications/{name}")
 
 

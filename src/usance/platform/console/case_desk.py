@@ -15,6 +15,7 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.ids import parse_id, print_id
+from usance.pages.numbers import words
 from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import case_facts
 from usance.platform.commands.drafts import MakeDraft, prepare
@@ -48,7 +49,7 @@ class CaseDesk:
         """An id as the platform knows it."""
         return str(self.ids.decode(text)) if self.ids else text
 
-    async def page_of(self, case: str) -> dict[str, Any]:
+    async def page_of(self, case: str, t: Mapping[str, str]) -> dict[str, Any]:
         """Everything that the page of a case shows."""
         user_id = case_number(self.decode(case))
         async with self.platform.reading(self.principal) as read:
@@ -67,7 +68,8 @@ class CaseDesk:
         return {
             "case": self.encode(told), "loans": self.encode(loans), "today": day.isoformat(),
             "in_work": self.encode(in_work) if in_work else None, "desk": self.home,
-            "events": self.encode(events_of(told)), "money": lambda minor: printed(minor, currency),
+            "events": self.encode(events_of(told, t)),
+            "money": lambda minor: printed(minor, currency),
             "key": secrets.token_urlsafe(18), "reasons": [each.value for each in Stop],
             "owed": printed(told["past_due_minor"], currency).replace(",", ""),
             "plans": [each.value for each in PlanKind], "draft": draft,
@@ -138,21 +140,23 @@ def case_number(case: str) -> int:
         raise NotFound("there is no such case", where=case[:20], fix="Take the next") from error
 
 
-def events_of(told: Mapping[str, Any]) -> list[dict[str, str]]:
+def events_of(told: Mapping[str, Any], t: Mapping[str, str]) -> list[dict[str, str]]:
     """Contacts, promises and stops of a case on one time line, the newest first."""
+    zone = told["time_zone"]
     events = [
-        {"day": str(each["began_at"])[:16].replace("T", " "), "title": each["channel"],
-         "text": f" {each['reached']} · {each['by'] or ''} · {each['content'] or each['script']}",
-         "kind": ""}
+        {"day": local_time(each["began_at"], zone), "title": t[f"channel_{each['channel']}"],
+         "text": " " + " · ".join(filter(None, (
+             t.get(f"contact_{each['reached']}", each["reached"]), each["by"],
+             words(each["content"] or each["script"] or "")))), "kind": ""}
         for each in told["contacts"]
     ]  # fmt: skip
     events += [
-        {"day": each["made_on"], "title": each["promise"], "kind": "",
-         "text": f" {each['due_on']} · {each['state']}"}
+        {"day": each["made_on"], "title": t["do_promise"], "kind": "",
+         "text": f" {each['due_on']} · {t.get('promise_' + each['state'], each['state'])}"}
         for each in told["promises"]
     ]  # fmt: skip
     events += [
-        {"day": str(each["begun_at"])[:16].replace("T", " "), "title": each["reason"],
+        {"day": local_time(each["begun_at"], zone), "title": t[f"stop_{each['reason']}"],
          "text": f" – {(each['ended_at'] or '')[:10]}",
          "kind": "undone" if each["ended_at"] else ""}
         for each in told["stops"]

@@ -24,8 +24,10 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
                 if each.kind == CLOSE_JOB][:3]  # fmt: skip
         pending = [each for each in await read.approvals("pending")
                    if each["command"] == "period.move"]  # fmt: skip
+        current = read.moment.business_date.isoformat()[:7]
     for row in rows:
-        row["next"] = [to for to, before in NEXT_STATES.items() if row["state"] in before]
+        row["next"] = [to for to, before in NEXT_STATES.items() if row["state"] in before
+                       and (to != "closing" or row["period"] < current)]  # fmt: skip
         row["key"] = secrets.token_urlsafe(18)
     closed = part(visit, "close.html")
     t = visit.texts

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
 from starlette.responses import FileResponse, Response
 
+from usance.pages.numbers import words
 from usance.pages.site.language import translated
 from usance.pages.site.write import MARK
 from usance.platform.console.addresses import HISTORY, screen_of
@@ -34,6 +36,8 @@ _RELEASE = re.compile(
 """A release is a page of its own, made to be printed: its title, opening, contents and text."""
 _LINK = re.compile(r'href="([^"#:]*)(#[^"]*)?"')
 _LOAN = re.compile(r"loans/(ln_\w+)\.html")
+_SOURCE = re.compile(r"(?:\bsource |资金来源)(\d{1,4})\b")
+"""A source as books know it, by its number: the lender knows its name."""
 _ONWARD = re.compile(r"<h2>From here</h2>.*", re.DOTALL)
 
 
@@ -43,8 +47,10 @@ def folders_of(visit: Visit) -> list[Path]:
     return [home / name for name in FOLDERS if (home / name / MARK).exists()] if home else []
 
 
-def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
-    """Title and content of a page of the closed book."""
+def part(
+    visit: Visit, path: str, names: Mapping[int, str] | None = None
+) -> tuple[str, Markup] | None:
+    """Title and content of a page of the closed book; its sources by name where they have one."""
     folders, before = folders_of(visit), ""
     if path.startswith(HISTORY):
         folders, before, path = folders[1:], HISTORY, path.removeprefix(HISTORY)
@@ -61,7 +67,16 @@ def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
     language = language_of(visit.request)
     title, content = (translated(each, language) for each in (f"<h1>{heading}</h1>", body))
     content = _LINK.sub(lambda link: _led(path, link, before), content)
+    content = _SOURCE.sub(lambda found: (names or {}).get(int(found[1]), found[0]), content)
     return Markup(title).striptags(), Markup(content)  # noqa: S704 -- our own file
+
+
+async def names_of_sources(visit: Visit) -> dict[int, str]:
+    """Names of the lender's sources by number."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        lender = read.moment.lender
+        named = {number: lender.source_name(number) for number in lender.sources}
+    return {number: words(name) for number, name in named.items() if name}
 
 
 def _file(visit: Visit, path: str) -> Path | None:
@@ -91,7 +106,7 @@ async def show(visit: Visit) -> Response:
         visit.need(screen)
     if path.endswith(".csv") and screen and (file := _file(visit, path)) is not None:
         return FileResponse(file, media_type="text/csv", filename=file.name)
-    found = part(visit, path) if screen else None
+    found = part(visit, path, await names_of_sources(visit)) if screen else None
     if found is None:
         raise NotFound("there is no such page", where=path, fix="Close a period first")
     title, content = found
@@ -102,16 +117,16 @@ async def show(visit: Visit) -> Response:
 
 async def statements(visit: Visit) -> Response:
     """Statements of the closed periods."""
-    return _first(visit, "statements", "statements.html", STATEMENTS)
+    return await _first(visit, "statements", "statements.html", STATEMENTS)
 
 
 async def risk(visit: Visit) -> Response:
     """Vintages, rolls, lateness by segment and early indicators; drift and models beside them."""
-    return _first(visit, "risk", "risk.html", RISK)
+    return await _first(visit, "risk", "risk.html", RISK)
 
 
-def _first(visit: Visit, screen: str, path: str, pages: tuple[str, ...]) -> Response:
-    found = part(visit, path)
+async def _first(visit: Visit, screen: str, path: str, pages: tuple[str, ...]) -> Response:
+    found = part(visit, path, await names_of_sources(visit))
     if found is None:
         return visit.page(screen, "message", visit.texts[screen], text=visit.texts["no_close"])
     return visit.page(screen, "closed", visit.texts[screen], content=found[1], pages=pages,

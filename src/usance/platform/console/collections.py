@@ -110,7 +110,7 @@ async def cases(visit: Visit) -> Listed:
 async def case(visit: Visit, error: str = "", status: int = 200) -> Response:
     """One case: who, what, when, why this action, its words, buttons and time line."""
     number = visit.request.path_params["case"]
-    values = await _desk(visit).page_of(number)
+    values = await _desk(visit).page_of(number, visit.texts)
     may = {name: visit.may(command) for name, command in (
         ("next", "case.next"), ("contact", "contact.begin"), ("promise", "promise.make"),
         ("stop", "stop.set"), ("plan", "plan.offer"), ("draft", "draft.make"))}  # fmt: skip
@@ -150,9 +150,14 @@ async def team(visit: Visit) -> Response:
     """Everybody who works cases: what they have, worked and promised today."""
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await reads.team(read.transaction, read.moment)
-    names = ["name", "desk", "slots", "assigned", "in_work", "contacts", "connected", "promises",
-             "kept_ppm"]  # fmt: skip
-    return visit.page("collections", "table", visit.texts["part_team"], rows=rows, names=names,
+    rows = [
+        {**row, "kept": _percent(row["kept_ppm"]),
+         "desk": visit.texts.get(f"desk_{row['desk']}", row["desk"])}
+        for row in rows
+    ]  # fmt: skip
+    numbers = ["slots", "assigned", "in_work", "contacts", "connected", "promises", "kept"]
+    return visit.page("collections", "table", visit.texts["part_team"], rows=rows,
+                      names=["name", "desk", *numbers], numbers=numbers,
                       tabs=_parts(visit), tasks=buttons(visit, "team"))  # fmt: skip
 
 

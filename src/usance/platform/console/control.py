@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import Listed, ListState
 from usance.platform.console.tasks import buttons, secrets_in
 from usance.platform.errors import InvalidField, NotFound, PlatformError
+from usance.platform.lender import Lender
 from usance.platform.reads import configuration
 from usance.platform.reads.approvals import STATES, approval_of, approval_rows
 from usance.platform.reads.latest import audit_page
@@ -61,7 +63,7 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
     except InvalidField as failed:
         raise NotFound("there is no such approval", where=name, fix="Use the list") from failed
     payload = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-               for name, value in found["payload"].items()}  # fmt: skip
+               for name, value in found["payload"].items() if value is not None}  # fmt: skip
     return visit.page(
         "control", "approval", f"{visit.texts['approval']} {found['approval']}", status,
         found=found, payload=payload, error=error, key=secrets.token_urlsafe(18),
@@ -142,21 +144,27 @@ async def parameters(visit: Visit) -> Response:
     async with visit.platform.reading(visit.operator.principal) as read:
         lender, day = read.moment.lender, read.moment.business_date
         rows = configuration.parameters(lender, day)
-        known = lender.parameters.by_name.get(name)
-    history: list[dict[str, Any]] = [
+    return _parameters(visit, rows, name, _history(lender, name), day.isoformat())
+
+
+def _history(lender: Lender, name: str) -> list[dict[str, Any]]:
+    """Values of a parameter with their first days and sources."""
+    known = lender.parameters.by_name.get(name)
+    return [
         {"value": str(entry.value), "valid_from": entry.valid_from.isoformat(),
          "source": entry.source} for entry in (known.entries if known else ())
     ]  # fmt: skip
-    return _parameters(visit, rows, name, history, day.isoformat())
 
 
 def _parameters(
     visit: Visit, rows: list[dict[str, Any]], name: str, history: list[dict[str, Any]], day: str,
-    error: str = "", status: int = 200,
+    error: PlatformError | None = None, typed: Mapping[str, str] | None = None,
 ) -> Response:  # fmt: skip
+    where = (error.where or "").removeprefix("body.") if error else ""
     return visit.page(
-        "control", "parameters", visit.texts["parameters"], status, rows=rows, name=name,
-        history=history, today=day, error=error, key=secrets.token_urlsafe(18),
+        "control", "parameters", visit.texts["parameters"], error.http_status if error else 200,
+        rows=rows, name=name, history=history, error=str(error) if error else "", where=where,
+        typed=typed or {"valid_from": day}, key=secrets.token_urlsafe(18),
         may_put=visit.may("parameter.put"), tabs=_parts(visit),
         tasks=buttons(visit, "parameters"),
     )  # fmt: skip
@@ -173,8 +181,8 @@ async def put_parameter(visit: Visit) -> Response:
         async with visit.platform.reading(visit.operator.principal) as read:
             day = read.moment.business_date
             rows = configuration.parameters(read.moment.lender, day)
-        return _parameters(visit, rows, body["name"], [], day.isoformat(), str(error),
-                           error.http_status)  # fmt: skip
+            history = _history(read.moment.lender, body["name"])
+        return _parameters(visit, rows, body["name"], history, day.isoformat(), error, given)
     return see(f"{HOME}/control")
 
 
@@ -182,8 +190,13 @@ async def people(visit: Visit) -> Response:
     """Operators with their roles, and what each role may do."""
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await access_reads.people(read.transaction)
-    roles = [{**each, "commands": ", ".join(each["commands"]),
-              "screens": ", ".join(each["screens"])} for each in Roles.load().listed()]  # fmt: skip
+    t = visit.texts
+    rows = [{**row, "role": t[f"role_{row['role']}"]} for row in rows]
+    roles = [
+        {"role": t[f"role_{each['role']}"], "commands": ", ".join(each["commands"]),
+         "screens": ", ".join(t[name] for name in each["screens"])}
+        for each in Roles.load().listed()
+    ]  # fmt: skip
     return visit.page(
         "control", "table", visit.texts["people"], rows=rows, tabs=_parts(visit),
         names=["email", "role", "human", "totp", "is_active"], more=roles,

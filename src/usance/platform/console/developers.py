@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from typing import Any
 
@@ -35,10 +36,15 @@ def _parts(visit: Visit) -> list[tuple[str, str]]:
             ("requests", "events", "webhooks", "keys", "log"))]  # fmt: skip
 
 
+_DAY_OF_JOB = re.compile(r"/(\d{4}-\d\d(?:-\d\d)?|\d{4}[QHN]\d?)\b")
+"""The day or period that a job's key names."""
+
+
 def job_rows(jobs: list[Job]) -> list[dict[str, Any]]:
     """Jobs as a list of them shows them."""
     return [
-        {"id": print_id("jb", job.job_id), "name": job.key, "state": str(job.state),
+        {"id": print_id("jb", job.job_id), "name": job.key, "kind": job.kind,
+         "day": next(iter(_DAY_OF_JOB.findall(job.key)), ""), "state": str(job.state),
          "busy": job.state in BUSY, "done": job.done_count, "whole": job.whole_count,
          "error": job.error, "made_at": moment_text(job.made_at)}
         for job in jobs

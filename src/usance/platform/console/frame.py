@@ -7,6 +7,7 @@ but the session's cookie is kept, so any worker can answer any request.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -23,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 
 from usance.pages.rendering import render
 from usance.platform.commands.unit_of_work import Outcome
-from usance.platform.console.addresses import only_own
+from usance.platform.console.addresses import address_of_id, only_own
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.security.roles import Roles
@@ -40,6 +41,8 @@ POLICY = (
 """Nothing but this host. The script asks it for fragments and for progress: `connect-src`."""
 MAX_FORM, MAX_FILES = 1 << 16, 1 << 23
 """Bytes of a form; of one with files."""
+_FIELD = re.compile(r"^(?:body|query)\.[\w.\[\]]*: ")
+"""The field that a refusal names: on a page it stands beside it."""
 FILE_OF = "file:"
 """Beginning of the names that files of a form are found under."""
 
@@ -136,15 +139,19 @@ def html(request: Request, template: str, title: str, status: int = 200, **value
     language, address = language_of(request), request.url.path
     front = next((each for each in (PORTAL, MINE, DESK) if address.startswith(each)), HOME)
     did = request.query_params.get("did", "")
+    own_screens = {each.name for each in values.get("screens", ())}
     own = {
         "did": texts(language).get(did, "") if did.startswith("task_") else "",
         "screen": "", "operator": None, "screens": (), "parts": (), "home": HOME, "title": title,
         "t": texts(language), "language": language, "address": address, "front": front,
-        "zone": _zone(request),
+        "zone": _zone(request), "currency": _currency(request),
+        "address_of": lambda value: address_of_id(value, own_screens),
     }  # fmt: skip
-    content = render(f"console/{template}.html.j2", **(own | values))
+    shown = {name: _FIELD.sub("", value) if name in ("error", "text", "wrong", "unlike")
+             and isinstance(value, str) else value for name, value in values.items()}  # fmt: skip
+    content = render(f"console/{template}.html.j2", **(own | shown))
     if values.get("operator"):
-        content = only_own(content, {each.name for each in values["screens"]})
+        content = only_own(content, own_screens)
     # Without a referrer for its own site, a browser says of its forms that they come from nowhere.
     headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie",
                "Referrer-Policy": "same-origin"}  # fmt: skip
@@ -155,6 +162,12 @@ def _zone(request: Request) -> tzinfo:
     """The lender's time zone, as soon as anything of the lender was read."""
     lender = request.app.state.platform.services.last
     return lender.zone if lender is not None else UTC
+
+
+def _currency(request: Request) -> str:
+    """The lender's currency, as soon as anything of the lender was read."""
+    lender = request.app.state.platform.services.last
+    return str(lender.currency.name) if lender is not None else ""
 
 
 def language_of(request: Request) -> str:

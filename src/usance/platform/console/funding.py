@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -38,7 +38,10 @@ MULTIPLES = ("default", "prepayment", "recovery")
 """Curves of a projection that the page multiplies, in hundredths."""
 
 
-async def show(visit: Visit, error: str = "", status: int = 200, typed: str = "") -> Response:
+async def show(
+    visit: Visit, error: str = "", status: int = 200, typed: Mapping[str, str] | None = None,
+    found: str = "",
+) -> Response:  # fmt: skip
     """Every deal where it stands, and the form to propose one."""
     async with visit.platform.reading(visit.operator.principal) as read:
         records = await reads.deals(read.transaction)
@@ -58,7 +61,8 @@ async def show(visit: Visit, error: str = "", status: int = 200, typed: str = ""
     ]  # fmt: skip
     return visit.page(
         "funding", "funding", visit.texts["funding"], status, deals=listed, pending=pending,
-        average=percent(average), error=error, typed=typed, key=secrets.token_urlsafe(18),
+        average=percent(average), error=error, typed=typed or {}, found=found,
+        key=secrets.token_urlsafe(18),
         may_put=visit.may("deal.put"),
         links={"deal": f"{HOME}/funding/"},
     )  # fmt: skip
@@ -73,14 +77,14 @@ async def put(visit: Visit) -> Response:
         if given.get("step") == "test":
             deal, _ = deal_of_text(text, "")
             told = visit.texts["deal_read"].format(deal.name, len(deal.classes), deal.periods)
-            return await show(visit, "; ".join([told, *deal.warnings]), 200, text)
+            return await show(visit, typed=given, found="; ".join([told, *deal.warnings]))
         await visit.do("deal.put",
                                 {"text": text, "loans": loans}, key=given.get("key", "")
                                 )  # fmt: skip
     except PlatformError as error:
-        return await show(visit, str(error), error.http_status, text)
+        return await show(visit, str(error), error.http_status, given)
     except UsanceError as error:
-        return await show(visit, str(error), 400, text)
+        return await show(visit, str(error), 400, given)
     return see(f"{HOME}/funding")
 
 

@@ -10,8 +10,10 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency, FundingModel, Product, RoutingOutcome
 from usance.base.ids import print_id
+from usance.books.rules import load_rules
 from usance.pages.charts import Figure, columns
 from usance.pages.components import Event, time_line
+from usance.pages.numbers import words
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.lists import Listed, ListState
@@ -190,6 +192,13 @@ async def journal(visit: Visit) -> Response:
             found, currency = await read.journal(name), read.moment.lender.currency
     except InvalidField as error:
         raise NotFound("there is no such journal", where=name, fix="Search for it") from error
-    lines = [{**each, "amount": printed(each["amount_minor"], currency)} for each in found["lines"]]
+    moved = {rule.number: rule.amount for rule in load_rules()}
+    lines = [
+        {**each, "amount": printed(each["amount_minor"], currency),
+         "account": f"{each['account']} {words(each['account_name'])}",
+         "basis": visit.texts.get(f"basis_{each['basis']}", each["basis"]),
+         "rule": f"{each['rule']} {words(moved.get(each['rule'], ''))}"}
+        for each in found["lines"]
+    ]  # fmt: skip
     return visit.page("loans", "journal", f"{visit.texts['journal']} {name}", found=found,
                       lines=lines)  # fmt: skip

@@ -11,11 +11,13 @@ from starlette.responses import Response
 from usance.base.codes import RoutingOutcome
 from usance.base.errors import UsanceError
 from usance.match.mandates.file import parse_mandates
+from usance.pages.numbers import ppm
 from usance.platform.console.amounts import printed
-from usance.platform.console.closed_books import part
+from usance.platform.console.closed_books import names_of_sources, part
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import PlatformError
 from usance.platform.lender import Lender
+from usance.platform.mandate_texts import mandates_text
 from usance.platform.reads.institutions import limit_rows, mandate_rows, routing_of
 from usance.platform.reads.mandate_tester import tried
 from usance.platform.user_record import read_id
@@ -43,7 +45,7 @@ async def show(visit: Visit) -> Response:
          "runner_up_score": printed(way["runner_up_minor"], lender.currency)}
         for way in ways
     ]  # fmt: skip
-    closed = part(visit, "matching.html")
+    closed = part(visit, "matching.html", await names_of_sources(visit))
     return visit.page("matching", "matching", visit.texts["matching"], asked=asked,
                       explained=explained, closed=closed[1] if closed else "",
                       tabs=_parts(visit))  # fmt: skip
@@ -80,6 +82,8 @@ async def mandates(
         rows = await mandate_rows(read.transaction, lender, None)
         pending = [each for each in await read.approvals("pending") if
                    each["command"] == "mandate.put"]  # fmt: skip
+        typed = typed or await mandates_text(read.transaction, read.moment.business_date)
+    rows = [{**row, "coupon": ppm(row["coupon_ppm"])} for row in rows]
     if not with_all:
         rows = list({row["source"]: row for row in rows if row["valid_from"] <= today}.values())
     return visit.page(

@@ -107,8 +107,9 @@ async def breaks(visit: Visit) -> Listed:
             read.transaction, moment.lender, moment.business_date, asked.filters["state"],
             asked.filters["owner"], asked.before, asked.limit + 1,
         )  # fmt: skip
+    rows = [{**row, "proposed_command": row["command"]} for row in rows]
     names = ("break", "leg", "class", "provider", "reference", "amount_minor", "difference_minor",
-             "age_days", "owner", "command", "state")  # fmt: skip
+             "age_days", "owner", "proposed_command", "state")  # fmt: skip
     return _list(visit, "breaks", asked, rows, names, "break", moment.lender.currency)
 
 

@@ -32,6 +32,8 @@ from usance.platform.reads.money_lists import SHOWN_LINES
 from usance.platform.reads.reading import Reading
 
 MOVEMENT = Field("kind", "choice", PLACED, (PLACED, RETURNED))
+WORDED = ("state", "owner", "kind", "class", "source", "leg")
+"""Fields whose values are words of the console's texts."""
 OWNER = Field("owner", "choice", OWNERS[0], OWNERS)
 ACTIONS = {
     "orders": {"cancel": Action("cancel", "order.cancel", (REASON,))},
@@ -95,6 +97,8 @@ async def one_break(visit: Visit) -> Response:
         moment = read.moment
         found = await reads.one_break(read.transaction, moment.lender, moment.business_date,
                                       _name(visit))  # fmt: skip
+    found = {**found, "proposed_command": found["command"]}
+    del found["command"]
     return _page(visit, "breaks", found, [], moment.lender.currency)
 
 
@@ -213,7 +217,8 @@ async def act(visit: Visit) -> Response:
     effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
     after = outcome.answer.get("unallocated", outcome.answer)
     after = after if isinstance(after, dict) else outcome.answer
-    return _form(visit, kind, action, given, effect=effect, after=_facts(visit, after, currency))
+    return _form(visit, kind, action, given, effect=effect, after=_facts(visit, after, currency),
+                 waits=outcome.status == WAITING)  # fmt: skip
 
 
 async def _found(read: Reading, kind: str, name: str) -> Mapping[str, Any]:
@@ -268,7 +273,11 @@ def _facts(
     for name, value in record.items():
         if value is None or isinstance(value, list | dict):
             continue
+        if value == _name(visit):  # its own id is the title
+            continue
         text = printed(value, currency) if name.endswith("_minor") else str(value)
+        if name in WORDED:
+            text = visit.texts.get(f"{name}_{value}", visit.texts.get(text, text))
         if isinstance(value, bool):
             text = visit.texts["is_true" if value else "is_false"]
         label = visit.texts.get(f"column_{name}", visit.texts.get(name, name))
@@ -299,13 +308,14 @@ def _page(
 
 def _form(
     visit: Visit, kind: str, action: Action, given: Mapping[str, str], *, error: Any = None,
-    effect: Any = None, after: Any = (), told_to: str = "",
+    effect: Any = None, after: Any = (), told_to: str = "", waits: bool = False,
 ) -> Response:  # fmt: skip
     """The form with what was typed, the message beside its field, and the effect if it is known."""
     where = (error.where or "").removeprefix("body.") if error else ""
     return visit.page(
         "money", "action", f"{visit.texts['do_' + action.name]} {_name(visit)}",
         error.http_status if error else 200, action=action, given=given,
+        waits=waits, offered={field.name: field.choices for field in action.fields},
         error=told_to or (str(error) if error else ""), where=where, effect=effect, after=after,
         back=f"{BASE}/{kind}/{_name(visit)}", key=given.get("key") or secrets.token_urlsafe(18),
     )  # fmt: skip

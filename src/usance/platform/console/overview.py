@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, time
+from typing import Any
 
 from starlette.responses import Response
 
@@ -19,7 +22,8 @@ from usance.platform.security.roles import Roles
 PLACES = {
     "registrations": ("borrowers", "/borrowers"), "decisions": ("applications", "/applications"),
     "drawdowns": ("loans", "/loans"), "payments": ("money", "/money"),
-    "offers_open": ("matching", "/matching"), "breaks": ("money", "/money"),
+    "offers_open": ("matching", "/matching"), "breaks": ("money", "/money/breaks"),
+    "cases_open": ("collections", "/collections"),
     "approvals_waiting": ("control", "/control"), "jobs_waiting": ("developers", "/developers"),
     "jobs_failed": ("developers", "/developers?state=failed"),
 }  # fmt: skip
@@ -46,8 +50,16 @@ async def show(visit: Visit) -> Response:
         jobs=job_rows(jobs), may_act=may_act(visit) and _shows(visit, "developers"),
         key=secrets.token_urlsafe(18), closed=closed[1] if closed else "",
         may_advance=lender.is_sandbox and visit.may("clock.advance"),
-        happened=latest[0].result if latest else {},
+        happened=_days(latest[0].result) if latest and latest[0].result else None,
     )  # fmt: skip
+
+
+def _days(result: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Days that went by with what was counted on them, the most frequent first."""
+    sums: Counter[str] = Counter()
+    for counts in result.values():
+        sums.update(counts)
+    return {"names": [name for name, _ in sums.most_common()], "days": list(result.items())}
 
 
 def _shows(visit: Visit, screen: str) -> bool:

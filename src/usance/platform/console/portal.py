@@ -19,6 +19,7 @@ from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.match.mandates.file import parse_mandates
 from usance.pages.charts import columns
+from usance.pages.numbers import words
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import PORTAL, form, html, language_of, see, texts
 from usance.platform.console.funding import report_values
@@ -26,7 +27,8 @@ from usance.platform.console.key_entrance import KeyEntrance, KeyVisit
 from usance.platform.console.lists import FORMATS, file_of
 from usance.platform.console.portal_settlements import batch, batch_file, settlements
 from usance.platform.errors import InvalidField, NotFound, PlatformError
-from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.mandate_texts import mandates_text
+from usance.platform.principals import SYSTEM, Principal, PrincipalKind
 from usance.platform.reads.deals import deal_answer, report
 from usance.platform.reads.deals import deals as deals_of
 from usance.platform.reads.institutions import mandate_rows
@@ -91,7 +93,9 @@ def _guarded(page: Answer) -> Callable[[Request], Awaitable[Response]]:
     return ENTRANCE.guarded(guarded)
 
 
-async def show(visit: PortalVisit, problems: tuple[str, ...] = (), status: int = 200) -> Response:
+async def show(
+    visit: PortalVisit, problems: tuple[str, ...] = (), status: int = 200, reason: str = ""
+) -> Response:
     """Offers that wait, each with its report and its countdown."""
     async with visit.platform.reading(visit.principal) as read:
         offers = await read.offers("open", limit=200)
@@ -105,8 +109,9 @@ async def show(visit: PortalVisit, problems: tuple[str, ...] = (), status: int =
                // 60)) for row in left}  # fmt: skip
     waiting = [{**offer, "minutes": minutes.get(offer["offer"], 0)} for offer in offers]
     return await visit.page(
-        "portal", name, status, offers=visit.ids.encode(waiting), problems=problems,
+        "portal", words(name).title(), status, offers=visit.ids.encode(waiting), problems=problems,
         money=lambda minor: printed(minor, currency), field=FIELD, deals=deals,
+        reason=reason,
     )  # fmt: skip
 
 
@@ -136,7 +141,8 @@ async def answer(visit: PortalVisit) -> Response:
                 await visit.platform.do(visit.principal, "offer.answer", body, key=key)
             except PlatformError as error:
                 problems.append(f"{shown}: {error.what}")
-    return await show(visit, tuple(problems), 409) if problems else see(PORTAL)
+    reason = given.get("reason", "")
+    return await show(visit, tuple(problems), 409, reason) if problems else see(PORTAL)
 
 
 async def mandates(
@@ -152,6 +158,10 @@ async def mandates(
             "where command = 'mandate.put' and given[1] = $1 order by approval_id desc limit 20",
             visit.principal.principal_id,
         )  # fmt: skip
+    async with visit.platform.reading(SYSTEM) as whole:  # settings are no rows of a party
+        typed = typed or await mandates_text(
+            whole.transaction, whole.moment.business_date, visit.principal.party
+        )
     proposed = [{"approval": print_id("ap", row["approval_id"]), "state": row["state"],
                  "proposed_at": moment_text(row["proposed_at"])} for row in mine]  # fmt: skip
     return await visit.page(
@@ -198,8 +208,10 @@ async def portfolio(visit: PortalVisit) -> Response:
         return file_of("portfolio", names, rows, given["format"])
     shares = {visit.texts["late_share"]: [row["late_minor"] / row["lent_minor"]
                                           for row in vintages]}  # fmt: skip
-    figure = columns([row["quarter"] for row in vintages], shares, caption=visit.texts["vintages"],
-                     format_y=lambda y: f"{100 * y:.1f} %")  # fmt: skip
+    figure = columns(
+        [row["quarter"] for row in vintages], shares, caption=visit.texts["vintages"],
+        format_y=lambda y: f"{100 * y:.1f} %",
+    ) if any(row["late_minor"] for row in vintages) else None  # fmt: skip
     shown = visit.ids.encode(loans)
     return await visit.page(
         "portal_portfolio", visit.texts["portfolio"], vintages=vintages, loans=shown,

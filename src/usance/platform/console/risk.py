@@ -6,7 +6,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from usance.assess.features.declared import Declared, ValueType
 from usance.pages.charts import columns
+from usance.pages.numbers import words
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.tasks import buttons
 from usance.platform.reads import configuration
@@ -45,6 +47,11 @@ def _shares(counts: list[int]) -> list[float]:
     return [each / whole for each in counts]
 
 
+def _bounds(declared: Declared) -> str:
+    """The least and the largest value of an input, where it has any."""
+    return "" if declared.type is ValueType.TRUTH else f"{declared.lowest:,} – {declared.highest:,}"
+
+
 async def models(visit: Visit) -> Response:
     """Flows and models by version, and everything the flow in force reads."""
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -54,8 +61,13 @@ async def models(visit: Visit) -> Response:
         pending = [each for each in await read.approvals("pending") if each["command"] in PROPOSED]
     register: list[dict[str, Any]] = [{"kind": kind, **row} for kind, rows in kinds.items()
                                       for row in rows]  # fmt: skip
-    inputs = [{"name": name, "type": type(each).__name__.lower()}
-              for name, each in flow.inputs.items()]  # fmt: skip
+    t = visit.texts
+    inputs = [
+        {"name": t.get(f"feature_{name}", words(name).capitalize()), "field": name,
+         "type": t[f"type_{each.type.value}"], "meaning": each.meaning,
+         "values": ", ".join(map(words, each.names)) or _bounds(each)}
+        for name, each in flow.inputs.items()
+    ]  # fmt: skip
     return visit.page("risk", "models", visit.texts["models"], register=register, inputs=inputs,
                       pending=pending, more=live_parts(visit),
                       tasks=buttons(visit, "models"))  # fmt: skip

@@ -9,29 +9,22 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from usance.platform.console.addresses import ID_PLACES
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit, see
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.reads.search import payments_named, users_found
-
-PLACES = {
-    "us_": ("borrowers", "/borrowers/{}"), "ln_": ("loans", "/loans/{}"),
-    "de_": ("applications", "/applications/{}"), "jr_": ("loans", "/journals/{}"),
-    "ap_": ("control", "/control/approvals/{}"), "jb_": ("developers", "/developers#{}"),
-    "rq_": ("developers", "/developers/requests?request={}"),
-}  # fmt: skip
-"""The screen of each kind of id, and its address."""
 
 
 async def search(visit: Visit) -> Response:
     """Whatever was typed: its page, or a list where there are several."""
     asked = visit.request.query_params.get("q", "").strip()[:200]
     name = quote(asked, safe="")
-    for prefix, (_screen, path) in PLACES.items():
-        if asked.startswith(prefix):
-            return see(HOME + path.format(name))
     if asked.startswith("pm_"):
         return await _payment(visit, asked)
+    for prefix, (_screen, path) in ID_PLACES.items():
+        if asked.startswith(prefix):
+            return see(HOME + path.format(name))
     users, payments = [], []
     async with visit.platform.reading(visit.operator.principal) as read:
         currency = read.moment.lender.currency

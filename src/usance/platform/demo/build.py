@@ -16,6 +16,8 @@ from usance.base.book import Book
 from usance.base.dates import first_of_month
 from usance.base.errors import Problems, TableError
 from usance.pages.site.write import write_site
+from usance.platform.closing.month_end import LAKE
+from usance.platform.closing.month_end import PAGES as LIVE_PAGES
 from usance.platform.demo.lender import lender_of
 from usance.platform.demo.world import reach
 from usance.platform.security.roles import Roles
@@ -53,7 +55,7 @@ def make(home: Path, scale: Fraction, say: Say) -> dict[str, Any]:
     economy = read_scenario(SCENARIO)
     with _timed("load into PostgreSQL", say):
         document = lender_of(book, SCENARIO, first_of_month(economy.last_month))
-        asyncio.run(load_home(book, home, document))
+        asyncio.run(load_home(book, home, document, keeps_closes=True))
     asyncio.run(_let_people_in(home))
     asyncio.run(_staff_desks(home))
     made = {**wanted, **figures}
@@ -63,7 +65,7 @@ def make(home: Path, scale: Fraction, say: Say) -> dict[str, Any]:
 
 def _clear(home: Path, *, book: bool) -> None:
     """Remove what was half made, and the book of another size; a run that was begun goes on."""
-    for name in (PAGES, "postgres", *([BOOK] if book else ())):
+    for name in (PAGES, "postgres", LAKE, LIVE_PAGES, *([BOOK] if book else ())):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in (PEOPLE, READY, "sandbox.json", "master.key"):
         (home / name).unlink(missing_ok=True)

@@ -30,6 +30,7 @@ from usance.platform.client.calls import (
 )
 from usance.platform.client.calls import draw as draw_down
 from usance.platform.client.client import AsyncClient, CallFailed
+from usance.platform.demo.treasury import end_month, is_month_end
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
 from usance.platform.security.sandbox_access import FILE
@@ -37,6 +38,10 @@ from usance.platform.security.sandbox_access import FILE
 SEED = 20240630
 NEWCOMERS, RETURNING, MAX_LATE = 8, 8, 29
 """People who register and borrowers who draw again on a day; days after which nobody pays."""
+DRAWING, MAX_LINE_DAYS = 7, 300
+"""Of ten newcomers with a line, those who draw at once; the age of a line that is drawn again."""
+CURED = 4
+"""Of a hundred instalments of loans that are later than that, those on which all is paid."""
 BATCH = 500
 MORNING = time(10)
 PROVIDER = "psp_a"
@@ -97,6 +102,8 @@ class World:
             await self._newcomers(today, happened)
             await self._return(today, happened)
             await self._answer(happened)
+            if is_month_end(today):
+                happened.add("facts of the group", await end_month(self.platform, today))
             told.append(happened)
             await report(number + 1, days)
         return told
@@ -104,8 +111,11 @@ class World:
     async def _pay(self, today: date, happened: Day) -> None:
         """Borrowers whose day it is pay what is due, through a provider's notices."""
         lines = []
-        for name in await self._payers(today):
+        for number in await self._payers(today):
+            name = print_id("ln", number)
             owed = await self.operations.send(loan(name))
+            if owed["days_past_due"] > MAX_LATE and not _is_cured(number, today):
+                continue
             amount = owed["past_due"]["total_minor"] or (owed["next_due"] or {}).get("amount_minor")
             if amount:
                 lines.append({"loan": name, "amount_minor": amount, "currency": owed["currency"],
@@ -118,7 +128,7 @@ class World:
             for line in answer["lines"]:
                 happened.add(f"payments {line['result']}")
 
-    async def _payers(self, today: date) -> list[str]:
+    async def _payers(self, today: date) -> list[int]:
         """Open loans that have an instalment due on a day on which their borrower pays it."""
         async with self.platform.reading(SYSTEM) as read:
             rows = await read.transaction.fetch(
@@ -126,32 +136,32 @@ class World:
                 "join usance.loans l using (loan_id) where s.is_open and l.terms_no = 1 "
                 "and l.first_due_on <= $1 order by 1", today,
             )  # fmt: skip
-        return [print_id("ln", row["loan_id"]) for row in rows
+        return [row["loan_id"] for row in rows
                 if _pays_on(row["loan_id"], row["first_due_on"], today)]  # fmt: skip
 
     async def _newcomers(self, today: date, happened: Day) -> None:
         for number in range(NEWCOMERS):
             chance = draw(SEED, 1, today.toordinal(), number)
             name = f"demo-{today.isoformat()}-{number}"
-            user = await self.channel.send(register_user(name, 1 + chance % REGIONS))
+            user = await self.channel.send(register_user(name, _region(chance)))
             happened.add("registrations")
             decided = await self.channel.send(
                 apply(user["user"], "instalment", inputs=_applicant(chance))
             )
             happened.add(f"applications {decided['outcome']}")
             line = decided["line"]
-            if line is not None and chance % 10 < 7:
+            if line is not None and _draws_at_once(chance):
                 await self._draw(user["user"], line["limit_minor"], chance, happened)
 
     async def _return(self, today: date, happened: Day) -> None:
-        """Some who have a line and no loan past due draw again."""
+        """Some whose line is not old draw again."""
         async with self.platform.reading(SYSTEM) as read:
             rows = await read.transaction.fetch(
                 "select distinct on (u.user_id) u.user_id, limit_minor from usance.lines l "
                 "join usance.users u on u.user_id = l.line_id / 16384 where l.state = 1 "
-                "and u.channel = 1 and u.user_id % 200 = $1 "
-                "order by u.user_id, effective_on desc limit $2",
-                today.toordinal() % 200, RETURNING,
+                "and u.channel = 1 and u.user_id % 50 = $1 and effective_on > $2 "
+                "order by u.user_id desc, effective_on desc limit $3",
+                today.toordinal() % 50, today - timedelta(days=MAX_LINE_DAYS), RETURNING,
             )  # fmt: skip
         for row in rows:
             chance = draw(SEED, 2, today.toordinal(), row["user_id"])
@@ -177,6 +187,21 @@ class World:
             approved = place % 8 != 7
             await self.institution.send(answer_offer(offer["offer"], approved=approved))
             happened.add("offers approved" if approved else "offers declined")
+
+
+def _region(chance: int) -> int:
+    """The region that a newcomer lives in."""
+    return 1 + chance % REGIONS
+
+
+def _draws_at_once(chance: int) -> bool:
+    """True of a newcomer who draws as soon as there is a line, in whatever region."""
+    return chance // REGIONS % 10 < DRAWING
+
+
+def _is_cured(loan_id: int, today: date) -> bool:
+    """True on a day on which somebody who had given up pays after all."""
+    return draw(SEED, 4, loan_id, today.toordinal()) % 100 < CURED
 
 
 def _next_morning(now: Any) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from usance.assess.decision.request import Request
+from usance.assess.decision.decide import Decision
+from usance.assess.decision.request import Request, input_vector
 from usance.base.codes import DecisionKind, Product
 from usance.base.ids import PER_USER, print_id
+from usance.platform.flow_documents import SHIPPED, kept_decider, shipped_flows
 from usance.platform.lender import Lender
 from usance.platform.reads.decisions import OUTCOMES as NAMES
 from usance.platform.reads.shapes import moment_text
@@ -19,8 +22,12 @@ from usance.platform.vault import Vault
 if TYPE_CHECKING:
     import asyncpg
 
+    from usance.assess.decision.decide import Decider
+
 OUTCOMES = ("approved", "declined", "referred")
 WAITING = "waiting"
+MAX_VERSIONS = 50
+"""Versions of flows that are looked through."""
 
 
 async def application_rows(
@@ -45,10 +52,23 @@ async def application_rows(
     ]  # fmt: skip
 
 
+async def flow_versions(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
+    """Flows that were put in force or are to be, newest first, each with its document."""
+    rows = await transaction.fetch(
+        "select name, version, valid_from, document from usance.settings where kind = 'flow' "
+        "order by valid_from desc, name, version desc limit $1", MAX_VERSIONS,
+    )  # fmt: skip
+    return [
+        {"flow": f"{row['name']}/{row['version']}", "valid_from": row["valid_from"].isoformat(),
+         "document": row["document"]}
+        for row in rows
+    ]  # fmt: skip
+
+
 async def trace(
     transaction: asyncpg.Connection, lender: Lender, vault: Vault, decision: str
 ) -> dict[str, Any]:
-    """A decision's own row with the inputs it was made on, by name."""
+    """A decision's own row with the inputs it was made on, by the names of its own flow."""
     number = read_id(decision, "de", "decision")
     row = await transaction.fetchrow(
         "select d.*, i.inputs, s.content as sealed_inputs, d.decision_id as number, "
@@ -58,8 +78,10 @@ async def trace(
         "and s.number = d.decision_id where d.decision_id = $1", number,
     )  # fmt: skip
     inputs, kept = {}, inputs_of(vault, number // PER_USER, row)
-    declared = lender.decider.flow.inputs
+    decider = await _decided_by(transaction, lender, row["flow_no"])
+    declared, path = decider.flow.inputs, []
     if kept is not None and len(kept) == len(declared):
+        path = [list(step) for step in decider.answer(kept, DecisionKind(row["kind"])).path]
         inputs = {
             name: None if math.isnan(value) else each.plain(value)
             for (name, each), value in zip(declared.items(), kept, strict=True)
@@ -67,21 +89,39 @@ async def trace(
     return {**{name: row[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no",
                                             "line_minor", "rate_ppm", "latency_us", "kind",
                                             "decision_id", "booked_at", "approved")},
-            "inputs": inputs}  # fmt: skip
+            "inputs": inputs, "path": path}  # fmt: skip
 
 
-def replayed(lender: Lender, known: dict[str, Any]) -> dict[str, Any] | None:
-    """The decision again under the flow in force, from the same inputs; none without inputs."""
+async def _decided_by(transaction: asyncpg.Connection, lender: Lender, flow_no: int) -> Decider:
+    """The flow of a number: the one in force, else the latest that had it."""
+    own = lender.decider
+    if own.flow.number == flow_no:
+        return own
+    before = [each["document"] for each in await flow_versions(transaction)]
+    before += [json.dumps({SHIPPED: name}) for name in shipped_flows()]
+    found = (kept_decider(document) for document in before)
+    return next((each for each in found if each.flow.number == flow_no), own)
+
+
+def replayed(lender: Lender, known: dict[str, Any], document: str = "") -> dict[str, Any] | None:
+    """The decision again from the same inputs, under the flow in force or another version of it.
+
+    None without inputs. What another version reads and the decision did not know is an error.
+    """
     if not known["inputs"]:
         return None
-    at, kind = known["booked_at"].astimezone(UTC), DecisionKind(known["kind"])
-    needed = lender.decider.flow.needed(kind)
+    decider = kept_decider(document) if document else lender.decider
+    flow, kind = decider.flow, DecisionKind(known["kind"])
+    at, needed = known["booked_at"].astimezone(UTC), flow.needed(kind)
     inputs = {name: value for name, value in known["inputs"].items() if name in needed}
     number = known["decision_id"]
     request = Request(number // PER_USER, number % PER_USER, kind, at, inputs, {})
-    made = lender.decider.decide(request, lambda: at)
-    row = made.row()
+    day = at.astimezone(lender.zone).date()
+    values = input_vector(flow, request, day, lender.parameters)
+    answer = decider.answer(values, kind)
+    row = Decision(number, at, kind, answer, flow.number, flow.sha256, values).row()
     same = all(row[name] == known[name] for name in ("score", "pd_ppm", "grade"))
     return {"outcome": NAMES[row["approved"]], "score": row["score"], "pd_ppm": row["pd_ppm"],
             "grade": row["grade"], "line_minor": row["line_minor"], "same": same,
-            "path": [list(step) for step in made.answer.path]}  # fmt: skip
+            "path": [list(step) for step in answer.path],
+            "reasons": flow.reasons.with_texts(answer.reasons)}  # fmt: skip

@@ -21,6 +21,7 @@ async def today(transaction: asyncpg.Connection, begin: datetime) -> dict[str, i
         " (select count(*) from usance.facts where kind = $3 and booked_at >= $2) as payments,"
         " (select count(*) from usance.offers where state = 'open') as offers_open,"
         " (select count(*) from usance.breaks where state = 'open') as breaks,"
+        " (select count(*) from usance.cases where closed_on is null) as cases_open,"
         " (select count(*) from usance.jobs where state = 'waiting') as jobs_waiting,"
         " (select count(*) from usance.jobs where state = 'failed') as jobs_failed",
         begin.date(), begin, int(FactKind.PAID),

@@ -17,8 +17,10 @@ from usance.base.command_line import AsJson, print_answer, print_pairs
 from usance.base.dates import first_of_month
 from usance.base.tables import TABLES
 from usance.books.policy_files import NAMES
+from usance.platform.closing.month_end import LAKE
 from usance.platform.errors import PlatformError
 from usance.platform.installation import install, is_installed
+from usance.platform.lake.continued import continue_book
 from usance.platform.lender import sandbox_document
 from usance.platform.store.bulk import load_rows
 from usance.platform.store.database import Database, server_of
@@ -57,9 +59,12 @@ def load(
 
 
 async def load_home(
-    book: Book, home: Path, document: Mapping[str, Any] | None = None
+    book: Book, home: Path, document: Mapping[str, Any] | None = None, *, keeps_closes: bool = False
 ) -> dict[str, int]:
-    """Load a finished twin into an empty home, as the lender that a document describes."""
+    """Load a finished twin into an empty home, as the lender that a document describes.
+
+    With its closes kept, the next one is that of the month that follows.
+    """
     server = server_of(home)
     if isinstance(server, Embedded):
         server.start()
@@ -69,7 +74,10 @@ async def load_home(
         vault_of(home)
         owner = await database.owner()
         try:
-            return await _fill(owner, book, home, document or sandbox_document())
+            counts = await _fill(owner, book, home, document or sandbox_document())
+            if keeps_closes:
+                await continue_book(owner, book, home / LAKE)
+            return counts
         finally:
             await owner.close()
     finally:
