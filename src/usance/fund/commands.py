@@ -33,7 +33,6 @@ _RESULTS = {
     "defaulted": "defaulted_minor", "bought": "bought_minor",
 }  # fmt: skip
 """Results of a grid, by their names in JSON."""
-
 _MISSING = {
     "yield_ppb": "no rate makes what the class is paid worth what it cost",
     "yield_at_price_ppb": "no rate makes what the class is paid worth its price",
@@ -385,9 +384,8 @@ def report(
     _write(out, content)
     if tape is not None:
         if loans is None or key is None:
-            raise InputError(
-                "a tape needs loans and a key", where="--tape", fix="Give --pool and --key"
-            )
+            fix = "Give --pool and --key"
+            raise InputError("a tape needs loans and a key", where="--tape", fix=fix)
         _write(tape, investor_tape(loans, key.read_bytes().strip()).encode())
     if as_json:
         print_answer({"files": [str(path) for path in (out, tape) if path is not None]})
