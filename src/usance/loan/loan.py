@@ -120,11 +120,12 @@ def replay(
 
 def _each_is(kind: type[T], given: object, where: str) -> list[T]:
     """A list of one kind of thing, whatever it came in."""
-    listed = list(given) if isinstance(given, Iterable) else [given]
-    for each in listed:
+    listed: list[T] = []
+    for each in given if isinstance(given, Iterable) else [given]:
         if not isinstance(each, kind):
             fix = f"Give a list of usance.loan.{kind.__name__}"
             raise OptionError(f"{each!r:.40} is no {kind.__name__}", where=where, fix=fix)
+        listed.append(each)
     return listed
 
 
