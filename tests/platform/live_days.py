@@ -2,8 +2,9 @@
 
 The third voice, `DayByDay`, decides what borrowers and institutions do; each thing is done here by
 a command, at its moment, and the tables of the database are compared with the twin's. Channels and
-providers speak over HTTP, by the client that partners have; jobs are the platform's own. Notices
-come on their day, and the router begins afresh each month, as the twin's does.
+providers speak over HTTP, by the client that partners have; jobs are the platform's own. The router
+begins afresh each month, as the twin's does. A notice that is late within its month is told on its
+day, and one that is late by the month's end in the first moment of the next: so the twin knows it.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class LiveDays(DayByDay):
             Database(sandbox.server, sandbox.name), Vault(bytes(32))
         )
         self.asked: dict[str, Any] = {}
+        self.late: list[tuple[Any, Fact]] = []
         self.platform.services.answers = self.answer
         self.loop.run_until_complete(self._serve())
 
@@ -145,6 +147,10 @@ class LiveDays(DayByDay):
             client = await self._client("provider", str(command.provider), "provider")
         else:
             client = await self._client("channel", who.name, "channel")
+        return await self.send(client, command)
+
+    async def send(self, client: AsyncClient, command: Any) -> Any:
+        """The answer to a command of a partner."""
         return await client.send(CALLS[type(command)](command))
 
     async def _lender(self) -> None:
@@ -193,6 +199,7 @@ class LiveDays(DayByDay):
         newcomers = list(self.newcomers(month))
         mandates = self.mandates(month)
         self.begin_month(month, mandates)
+        self.tell_late_notices(first)
         state, checkpoint = State(), None
         served = list(self.accounts.values())
         self.back = []
@@ -322,8 +329,20 @@ class LiveDays(DayByDay):
         super().pay(account, day, month, *rest)
         if len(account.facts) > known:
             paid = account.facts[-1]
-            command = BookPayment(paid.amount_minor, self.scenario.currency, from_day(day),
-                                  f"{account.loan_id}/{paid.ref}",
-                                  print_id("ln", account.loan_id), None,
-                                  f"p{paid.arg}")  # fmt: skip
-            self.tell_platform(SYSTEM, command, self.moment(day, END_OF_DAY))
+            if paid.booked_at > self.known_at(month):
+                self.late.append((account, paid))
+            else:
+                self.tell_payment(account, paid, self.moment(day, END_OF_DAY))
+
+    def tell_payment(self, account: Any, paid: Fact, at: datetime) -> None:
+        """Tell of a payment."""
+        command = BookPayment(paid.amount_minor, self.scenario.currency, paid.effective_on,
+                              f"{account.loan_id}/{paid.ref}",
+                              print_id("ln", account.loan_id), None, f"p{paid.arg}")  # fmt: skip
+        self.tell_platform(SYSTEM, command, at)
+
+    def tell_late_notices(self, first: int) -> None:
+        """Tell of payments whose notices did not come in their month."""
+        told, self.late = self.late, []
+        for account, paid in sorted(told, key=lambda each: (each[0].loan_id, each[1].ref)):
+            self.tell_payment(account, paid, self.moment(first, 0))

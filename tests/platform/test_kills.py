@@ -96,8 +96,8 @@ def checked(sandbox: Sandbox, users: int, told: dict[str, str]) -> None:
     async def look(platform: Platform) -> list[Any]:
         async with platform.database.transaction(0) as transaction:
             keys = await transaction.fetch(
-                "select key, answer->'answer'->>'loan' as loan, "
-                "answer->'answer'->>'payment' as payment from usance.idempotency"
+                "select i.key, o.data->>'loan' as loan, o.data->>'payment' as payment "
+                "from usance.idempotency i join usance.outbox o using (event_id)"
             )
             counts = await transaction.fetchrow(
                 "select (select count(*) from usance.loans) as loans, "

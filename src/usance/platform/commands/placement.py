@@ -45,6 +45,8 @@ TERMS = (
 )  # fmt: skip
 DISBURSED_REF = 1
 """The first fact of every loan."""
+_ENDED = ("active", "declined", "no_source", "withdrawn", "rescinded")
+"""States in which no candidate is asked any more, and no payout may still come."""
 
 
 @dataclass
@@ -68,8 +70,16 @@ class Placement:
         return int(self.row["loan_id"])
 
     def save(self) -> None:
-        """Write the row as it is now, and the user's counters."""
-        self.changes.put("placements", **self.row)
+        """Write the row as it is now, and the user's counters.
+
+        Of candidates that nobody asks any more there stays what the loan took of its limits.
+        """
+        row = self.row
+        if row["state"] in _ENDED:
+            row = {**row, "candidates": [], "attempt": 0}
+            if self.row["state"] == "active" and self.row["candidates"]:
+                row["candidates"] = [_taken(self.row["candidates"][self.row["attempt"]])]
+        self.changes.put("placements", **row)
         self.changes.user_changes.append(self.user.change())
 
 
@@ -109,9 +119,15 @@ def limit_changes(
 ) -> list[LimitChange]:
     """Movements of every limit of a candidate, with the ceilings in force."""
     return [
-        LimitChange(name, held * amount, taken * amount, 0, ceiling, whole, ramp)
-        for name, amount, ceiling, whole, ramp, _ in candidate["limits"]
+        LimitChange(name, held * amount, taken * amount, 0, *ceiling[:3])
+        for name, amount, *ceiling in candidate["limits"]
     ]
+
+
+def _taken(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """A source with the limits that its loan draws on, without the ceilings of the day."""
+    return {"source": candidate["source"],
+            "limits": [[name, amount] for name, amount, *_ in candidate["limits"]]}  # fmt: skip
 
 
 def note(moment: Moment, placement: Placement, candidate: Mapping[str, Any], outcome: int) -> None:

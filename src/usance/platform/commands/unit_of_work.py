@@ -65,7 +65,9 @@ NOW = (
 live one is the machine's, and never before the last cut-off."""
 KEYS = (
     "select pg_try_advisory_xact_lock(hashtextextended($2 || '/' || g.key, g.who)) as is_free, "
-    "i.body, i.answer from unnest($1::bigint[], $3::text[]) with ordinality g (who, key, n) "
+    "i.body, i.answer, case when i.event_id > 0 "
+    "then usance.told_answer(i.principal_id, i.command, i.key) end as told "
+    "from unnest($1::bigint[], $3::text[]) with ordinality g (who, key, n) "
     "left join usance.idempotency i "
     "on i.principal_id = g.who and i.command = $2 and i.key = g.key order by g.n"
 )
@@ -274,9 +276,10 @@ async def _stored(transaction: asyncpg.Connection, work: Work, body: bytes) -> O
     stored: dict[str, Any] = json.loads(row["answer"])
     if "refusal" in stored:
         raise RefusedBefore(stored["refusal"])
-    answer = stored["answer"]
+    answer = json.loads(row["told"]) if row["told"] is not None else stored["answer"]
     answer |= {name: getattr(work.command, name) for name in stored.get("echoed", ())}
-    return Outcome(answer, stored["is_new"], is_replay=True, status=stored["status"])
+    return Outcome(answer, stored.get("is_new", True), is_replay=True,
+                   status=stored.get("status", CREATED))  # fmt: skip
 
 
 def change_set(work: Work, decided: Decided, body: bytes) -> WriteSet:
@@ -285,17 +288,30 @@ def change_set(work: Work, decided: Decided, body: bytes) -> WriteSet:
     kept = {**decided.answer, **dict.fromkeys(decided.echoed)}
     if decided.is_new:
         event = decided.event or work.spec.event
-        text = json.dumps(kept)
+        text = json.dumps(kept, separators=(",", ":"))
         changes.events.append(Event(event, decided.subject, decided.user_id, text))
     if decided.user_id:
         changes.owners.append(Owner(0 if decided.as_platform else work.who, decided.user_id))
     outcome = "done" if decided.is_new else "known"
     changes.audit.append(AuditEntry(work.who, name, decided.subject, outcome, body))
     if work.key:
-        parts = {"answer": kept, "is_new": decided.is_new, "status": decided.status,
-                 "echoed": decided.echoed}  # fmt: skip
-        changes.answers.append(Answer(work.who, name, work.key, body, json.dumps(parts)))
+        changes.answers.append(_answer(work, decided, kept, body, len(changes.events)))
     return changes
+
+
+def _answer(
+    work: Work, decided: Decided, kept: Mapping[str, Any], body: bytes, event: int
+) -> Answer:
+    """The stored answer of a decision; what its event tells is not told twice."""
+    parts: dict[str, Any] = {}
+    if decided.status != CREATED:
+        parts["status"] = decided.status
+    if decided.echoed:
+        parts["echoed"] = decided.echoed
+    if not decided.is_new:
+        parts |= {"answer": kept, "is_new": False}
+    return Answer(work.who, work.spec.name, work.key, body, json.dumps(parts),
+                  event if decided.is_new else 0)  # fmt: skip
 
 
 def outcome_of(decided: Decided) -> Outcome:

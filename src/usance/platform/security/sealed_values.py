@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import struct
 from collections.abc import Mapping, Sequence
@@ -124,10 +125,31 @@ async def texts_of(
 
 
 def pack_inputs(inputs: Sequence[float]) -> bytes:
-    """Inputs as they are sealed; what was not given is no number."""
-    return struct.pack(f"<{len(inputs)}d", *inputs)
+    """Inputs as they are sealed: how many, which were given, and those.
+
+    >>> len(pack_inputs([1.0, float("nan"), 2.5])), len(pack_inputs([float("nan")] * 30))
+    (18, 5)
+    """
+    if len(inputs) > _MAX_MARKED:
+        return struct.pack(f"<{len(inputs)}d", *inputs)
+    given = [value == value for value in inputs]  # a NaN was not given
+    flags = sum(1 << n for n, is_given in enumerate(given) if is_given)
+    marks = flags.to_bytes(-(-len(inputs) // 8), "little")
+    values = [value for value, is_given in zip(inputs, given, strict=True) if is_given]
+    packed = bytes([len(inputs)]) + marks + struct.pack(f"<{len(values)}d", *values)
+    return packed if len(packed) % _WHOLE else packed + b"\0"
 
 
 def unpack_inputs(plain: bytes) -> tuple[float, ...]:
-    """Inputs as they were sealed."""
-    return struct.unpack(f"<{len(plain) // 8}d", plain)
+    """Inputs as they were sealed; before version 45 of the schema each had its place."""
+    if len(plain) % _WHOLE == 0:
+        return struct.unpack(f"<{len(plain) // _WHOLE}d", plain)
+    count = plain[0]
+    start = 1 + -(-count // 8)
+    flags = int.from_bytes(plain[1:start], "little")
+    values = iter(struct.unpack_from(f"<{flags.bit_count()}d", plain, start))
+    return tuple(next(values) if flags >> n & 1 else math.nan for n in range(count))
+
+
+_WHOLE, _MAX_MARKED = 8, 255
+"""Bytes of a value: marked inputs never have a multiple of it; and how many may be marked."""

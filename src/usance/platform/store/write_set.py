@@ -96,6 +96,8 @@ class Answer(NamedTuple):
     key: str
     body: bytes
     answer: str
+    event: int = 0
+    """The place of the event that carries the answer, from 1; 0 if the answer itself does."""
 
 
 class LiveRow(NamedTuple):
@@ -155,20 +157,30 @@ class WriteSet:
 
     def arguments(self) -> list[Any]:
         """The lists, in the order of the write call."""
-        return [getattr(self, each.name) for each in fields(self) if each.name != "releases"]
+        return [getattr(self, name) for name in (*_LISTS, "changes_configuration")]
 
     @classmethod
     def joined(cls, sets: Iterable[WriteSet]) -> WriteSet:
         """One set of several, each row in its order."""
         whole = cls()
         for each in sets:
-            for own, more in zip(whole.arguments()[:-1], each.arguments()[:-1], strict=True):
-                own.extend(more)
+            before = len(whole.events)
+            for name in _LISTS:
+                if more := getattr(each, name):
+                    getattr(whole, name).extend(more)
+            if before and each.answers:
+                whole.answers[-len(each.answers) :] = [
+                    one._replace(event=one.event + before) if one.event else one
+                    for one in each.answers
+                ]
             whole.changes_configuration |= each.changes_configuration
             whole.releases += each.releases
         return whole
 
 
+_LISTS = tuple(each.name for each in fields(WriteSet)
+               if each.name not in ("changes_configuration", "releases"))  # fmt: skip
+"""Rows and changes, in the order of the write call."""
 WRITE = (
     "select usance.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,"
     " $17, $18, $19, $20, $21, $22, $23, $24)"
