@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,7 @@ from usance.platform.store.bulk import read_rows
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 from usance.platform.twin_load import LOADED, load_tables
-from usance.platform.vault import Vault
+from usance.platform.vault import KEY_BYTES, Vault
 from usance.service.loan_servicing import DayPart
 from usance.service.settlement.batch import next_batches
 
@@ -230,7 +231,22 @@ class Bench:
         await self._clone(self.second, last, more - late)
         await self._clone(self.third, last + more - late, late)
         self.borrowers = loans
+        await self._keys()
         await self.owner.execute("analyze")
+
+    async def _keys(self) -> None:
+        """A key for each user who was cloned, as whoever applied has one."""
+        rows = await self.owner.fetch(
+            "select user_id from usance.users u where not exists "
+            "(select from usance.subject_keys k where k.subject = u.user_id)"
+        )
+        vault = self.platform.services.vault
+        assert vault is not None, "a lender has a vault"
+        await self.owner.executemany(
+            "insert into usance.subject_keys (subject, wrapped) values ($1, $2)",
+            [(user, vault.seal(user, "key", secrets.token_bytes(KEY_BYTES)))
+             for (user,) in rows],
+        )  # fmt: skip
 
     async def _clone(self, template: int, first: int, count: int) -> None:
         for name, keys in CLONED.items():
@@ -458,6 +474,10 @@ class Bench:
         for kind, make in (("drawdown", self._drawdowns), ("payment", self._payments)):
             await self._next_day()
             count = COUNT
+            if kind == "payment":  # a state takes the room of the one before it, once there is some
+                await self._rate(make(count), 16, count)
+                await self.owner.execute("vacuum usance.loan_states")
+                await self._next_day()
             await self.owner.execute("checkpoint")
             size, log = await self._used(), await self._log()
             await self._rate(make(count), 16, count)

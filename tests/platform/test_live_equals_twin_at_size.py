@@ -1,4 +1,4 @@
-"""Live equals twin with faults: answers are lost, notices come twice and late, the database dies."""
+"""Live equals twin with faults: answers are lost, notices late and twice, the database dies."""
 
 from __future__ import annotations
 
