@@ -15,16 +15,18 @@ from tests.platform.databases import fresh
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_loan_states import differences
 from usance.base.errors import UsanceError
+from usance.platform.commands.periods import BeginClose
 from usance.platform.errors import PlatformError, StaleRead
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform
+from usance.platform.principals import SYSTEM
 from usance.platform.store.server import Embedded
 
 Step = tuple[str, int, int]
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["pay", "pay", "back_dated", "reverse", "fee", "waive", "draw", "days",
-                         "refund", "pause", "reschedule"]),
+                         "refund", "pause", "reschedule", "close"]),
         st.integers(0, 5), st.integers(1, 120_000),
     ), min_size=6, max_size=14,
 )  # fmt: skip
@@ -39,6 +41,8 @@ class Life:
         self.payments: list[str] = []
         self.refusals: set[str] = set()
         self.day, self.done = datetime(2024, 7, 2, 1, tzinfo=UTC), 0
+        self.closed = 6
+        """The month of 2024 that was closed last, of those in which something was posted."""
         self.move(self.day)
 
     def move(self, to: datetime) -> None:
@@ -72,12 +76,19 @@ class Life:
             "reschedule": lambda: self.sandbox.do("operations", "loan.reschedule", {
                 "loan": loan, "instalments": 3 + which,
                 "first_due_on": self.later(5).date().isoformat()}),
+            "close": self.close,
         }  # fmt: skip
         self.done += 1
         try:
             about[name]()
         except UsanceError as error:
             self.refusals.add(error.code)
+
+    def close(self) -> None:
+        """Close the month after the last one closed, if it is over; news of it go to the next."""
+        month = f"2024-{self.closed + 1:02}"
+        self.sandbox.within(lambda platform: platform.do(SYSTEM, BeginClose(month)))
+        self.closed += 1
 
     def later(self, which: int) -> datetime:
         """Some days or a month on."""
@@ -110,9 +121,14 @@ def live_through(server: Embedded, template: str, steps: list[Step]) -> None:
                 "(select coalesce(sum(f.amount_minor), 0)::bigint from usance.facts f "
                 "join usance.payments p on p.loan_id = f.loan_id and p.ref = f.ref) as told"
             )
-            return [unbalanced, money["received"] - money["told"], await verify(transaction)]
+            late = await transaction.fetch(
+                "select 1 from usance.postings p join usance.journals j using (journal_id) "
+                "join usance.periods q using (period) "
+                "where q.state <> 0 and j.booked_at > q.known_at"
+            )
+            return [unbalanced, money["received"] - money["told"], late, await verify(transaction)]
 
-    assert sandbox.within(look) == [[], 0, []]
+    assert sandbox.within(look) == [[], 0, [], []]
     assert not life.refusals & {PlatformError.code, StaleRead.code}
     assert differences(sandbox) == []
 

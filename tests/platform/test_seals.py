@@ -163,6 +163,7 @@ def test_a_thousand_tamperings_of_a_million_entries_are_all_found(
 
     async def work(connection: asyncpg.Connection) -> None:
         await connection.execute(FILL)
+        await connection.execute("select usance.summarize('facts')")
         await connection.execute("set session_replication_role = replica")
         for _ in range(TAMPERINGS // TOGETHER):
             made = tamperings(chance)

@@ -34,6 +34,7 @@ async def verify(connection: asyncpg.Connection) -> list[BrokenSeal]:
     """Every seal that does not hold, the first of each stream first."""
     broken: list[BrokenSeal] = []
     for stream in STREAMS:
+        await connection.execute("select usance.summarize($1)", stream)
         rows = await connection.fetch("select * from usance.broken_seals($1)", stream)
         broken += [BrokenSeal(stream, row["no"], row["problem"]) for row in rows]
     return broken

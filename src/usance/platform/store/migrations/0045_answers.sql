@@ -61,3 +61,17 @@ create index postings_xid on usance.postings using brin ((xid::text::bigint))
     with (pages_per_range = 32, autosummarize = on);
 create index audit_xid on usance.audit using brin ((xid::text::bigint))
     with (pages_per_range = 32, autosummarize = on);
+
+-- Blocks that were filled since they were last summarized: without it a look at every seal would read
+-- all of them for each.
+create function usance.summarize(stream text) returns void
+language plpgsql security definer set search_path = usance, pg_temp as $$
+begin
+    perform brin_summarize_new_values(case stream
+        when 'facts' then 'usance.facts_xid' when 'journals' then 'usance.journals_xid'
+        when 'postings' then 'usance.postings_xid' when 'audit' then 'usance.audit_xid'
+    end::regclass);
+end
+$$;
+revoke all on function usance.summarize from public;
+grant execute on function usance.summarize to usance_application, usance_reader;
