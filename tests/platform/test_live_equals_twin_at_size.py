@@ -13,7 +13,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from usance.platform.client.errors import CallFailed
 
 from tests.platform.databases import with_owner
 from tests.platform.live_days import CALLS, LiveDays
@@ -25,7 +24,7 @@ from tests.platform.test_live_equals_twin import (
     simulated,
 )
 from tests.twin.test_day_by_day import lively
-from usance.platform.client.client import AsyncClient
+from usance.platform.client.client import AsyncClient, CallFailed
 from usance.platform.commands.payments import BookPayment
 from usance.platform.errors import ServerError
 from usance.platform.store.database import connection_failures
@@ -121,15 +120,6 @@ class FaultyDays(LiveDays):
             except connection_failures():
                 continue
             return
-
-    async def settled(self, work: Any) -> Any:
-        """Something of the platform's own, done again while the database comes back."""
-        for _ in range(400):
-            try:
-                return await work()
-            except connection_failures():
-                await asyncio.sleep(0.1)
-        raise AssertionError("the database did not come back")
 
 
 @pytest.mark.parametrize(
