@@ -185,17 +185,6 @@ def test_rows_of_the_database_are_rows_of_the_twin(book: Book, live: LiveDays, n
     compare_rows(book, live, name, MONTHS)
 
 
-<<<<<<< HEAD
-=======
-def test_the_life_is_as_large_as_it_should_be(book: Book) -> None:
-    users = sum(book.read("users", month=month).num_rows for month in [MONTHS[0] - 1, *MONTHS])
-    late = [row for month in MONTHS for row in book.read("facts", month=month).to_pylist()
-            if row["booked_at"].date() > row["effective_on"]]  # fmt: skip
-    assert users >= 300
-    assert len(late) > 10
-
-
->>>>>>> b6ea6ff (Store: answers are what their events tell, inputs without what was not given, candidates that nobody asks any more go; blocks find what was sealed. Live equals twin: three hundred users over twelve months with late notices, and with faults)
 def compare_rows(book: Book, live: LiveDays, name: str, lived: range) -> None:
     async def read() -> list[dict[str, Any]]:
         async with live.platform.database.transaction(0) as transaction:
