@@ -163,6 +163,31 @@ def test_a_day_of_a_sandbox_is_ended_by_command(sandbox: Sandbox, tmp_path: Path
         on_platform(sandbox, lambda p: end_day(p, tmp_path, date(2024, 7, 1)), tmp_path)
 
 
+def test_who_moves_the_clock_waits_for_the_one_before(sandbox: Sandbox) -> None:
+    drawn(sandbox, borrower(sandbox))
+    moments = [datetime(2024, 7, day, 4, tzinfo=UTC) for day in (9, 12, 15, 12)]
+
+    async def both(one: Platform) -> list[Any]:
+        other = Platform.of_database(Database(sandbox.server, sandbox.name), one.services.vault)
+        try:
+            who = await one.principal("control")
+            moved = [
+                each.do(who, "clock.advance", {"to": moment.isoformat()}, key=str(n))
+                for n, (each, moment) in enumerate(zip((one, other) * 2, moments, strict=True))
+            ]
+            return await asyncio.gather(*moved, return_exceptions=True)
+        finally:
+            await other.close()
+
+    told = sandbox.within(both)
+    refused = [each for each in told if isinstance(each, BaseException)]
+    assert len(refused) < len(told)
+    assert all(isinstance(each, ClockBackwards) for each in refused), told
+    halves = value(sandbox, "select array_agg(part || to_char(day, ' MM-DD') order by day, part) "
+                            "from usance.business_days where day > '2024-07-01'")  # fmt: skip
+    assert len(halves) == len(set(halves)) == 27  # 14 mornings, 13 evenings: the last is to come
+
+
 def test_one_of_many_workers_keeps_the_time(left_alone: Sandbox, tmp_path: Path) -> None:
     async def waits(platform: Platform) -> bool:
         async with platform.database.transaction(0) as transaction:

@@ -7,7 +7,8 @@ time has come for is done as soon as somebody looks, and its business date moves
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,6 +47,22 @@ class OrderDue(NamedTuple):
 
 MAX_STEPS = 1_000_000
 """More than falls due in one advance of any sandbox."""
+CLOCK_TURN = 7_305_804_402_566_558
+"""The advisory lock of whoever moves the clock."""
+
+
+@asynccontextmanager
+async def clock_turn(platform: Platform) -> AsyncIterator[None]:
+    """A turn at the clock: whoever moves it waits for the one before.
+
+    Within a process they wait without a connection, which the one before may need.
+    """
+    async with (
+        platform.clock_lock,
+        platform.database.transaction(SYSTEM.principal_id) as turn,
+    ):
+        await turn.execute("select pg_advisory_xact_lock($1)", CLOCK_TURN)
+        yield
 
 
 async def run_until(platform: Platform, to: datetime) -> list[Done]:

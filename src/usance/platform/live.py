@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +23,7 @@ from typing import Any
 
 from usance.base.errors import unknown
 from usance.platform.assistant.model_port import LanguageModel
-from usance.platform.clock import run_until
+from usance.platform.clock import clock_turn, run_until
 from usance.platform.command_figures import CommandFigures
 from usance.platform.commands.batches import BatchQueue
 from usance.platform.commands.clock import AdvanceClock, advance_after
@@ -68,6 +69,7 @@ class Platform:
     home: Path | None = None
     """The folder of its keys, its lake and its releases."""
     figures: CommandFigures = field(default_factory=CommandFigures)
+    clock_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     @asynccontextmanager
@@ -161,8 +163,11 @@ class Platform:
             command = read_command(spec.command, body or {})
         if isinstance(command, AdvanceClock) and not dry_run:
             spec.admit(principal)
-            with suppress(ClockBackwards):  # the command says so, unless its key has an answer
-                spec = replace(spec, handler=advance_after(await run_until(self, command.to)))
+            async with clock_turn(self):
+                with suppress(ClockBackwards):  # the command says so, unless its key has an answer
+                    spec = replace(spec, handler=advance_after(await run_until(self, command.to)))
+                return await do(Work(self.database, principal, spec, command, key, dry_run,
+                                     self.services))  # fmt: skip
         work = Work(self.database, principal, spec, command, key, dry_run, self.services)
         if spec.many is not None and not dry_run:
             return await self.queues[spec.name].do(work)
