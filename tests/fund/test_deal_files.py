@@ -53,6 +53,9 @@ BAD = {
     "clean-up without price": ("status: amortising", "status: amortising\nclean_up: {when: pool_end < 5}", "clean_up.price: price is missing"),
     "purchase without supply": ("status: amortising", "status: amortising\npurchase: {rate_ppm: 1, months: 2, amortisation: level, price_ppm: 1}", "purchase.supply_minor: supply_minor is missing"),
     "scenario of two numbers": ("[600000, 100, 100]", "[600000, 100]", "is no scenario. Give [weight_ppm, default, prepayment]"),
+    "fee beyond int64": ("annual_ppm: 500, base: pool_start", "share_ppm: 1000000, base: pool_start * 900000000", "line 44, fees[1].base: fee.trustee.due can go beyond 2^63. Divide first with floor(a / n), or take a smaller part"),
+    "fee times a number": ("annual_ppm: 500, base: pool_start}", "share_ppm: 1000000, base: pool_start * 1000}\n  - {name: tax, share_ppm: 60000, base: fee.trustee.due * 100000}", "fees[2].base: can reach 0 to"),
+    "price beyond int64": ("status: amortising", "status: amortising\nclean_up: {when: pool_end < 5, price: 9223372036854775807}", "clean_up.price: account.collection can go beyond 2^63"),
     "a fraction of a fen": ("price_minor: 9900000000", "price_minor: 9900000000.5", "is not a whole number"),
 }  # fmt: skip
 
@@ -144,6 +147,17 @@ def test_a_trigger_that_cannot_fire_is_a_warning() -> None:
     assert parse_deal(never).warnings == ("trigger 'A's interest unpaid' never fires",)
     always = content.replace("when: A.due > 0", "when: period >= 1 and A.balance <= A.original", 1)
     assert parse_deal(always).warnings == ("trigger 'A's interest unpaid' always fires",)
+    for when, told in {
+        "period == 13": "never", "period != 13": "always", "pool_original == 10000000000": "always",
+        "1 != 1": "never",
+    }.items():  # fmt: skip
+        found = parse_deal(content.replace("when: A.due > 0", f"when: {when}", 1)).warnings
+        assert found == (f"trigger 'A's interest unpaid' {told} fires",)
+    for when, told in {"period == 13": "can never be made", "period > 0": "is made on the first date",
+                       "period == 12": ""}.items():  # fmt: skip
+        call = f"status: amortising\nclean_up: {{when: {when}, price: pool_end}}"
+        found = parse_deal(content.replace("status: amortising", call, 1)).warnings
+        assert found == ((f"the clean-up call {told}",) if told else ())
     back = content.replace("    to: defaulted", "    to: amortising", 1)
     assert "starts at or after its status" in parse_deal(back).warnings[0]
     bought = content.replace("status: amortising", "status: amortising\npurchase: {rate_ppm: 1, "

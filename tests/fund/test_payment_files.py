@@ -20,6 +20,7 @@ from usance.fund.commands import app
 from usance.fund.deal import Scenario
 from usance.fund.deal_file import parse_deal
 from usance.fund.deal_terms import DealTerms, read_terms
+from usance.fund.errors import PaymentDateError
 from usance.fund.payment_files import pay_from_files, read_dates, read_state
 from usance.fund.pool_columns import pool_of_rows
 from usance.fund.pool_strata import strata_of
@@ -83,6 +84,23 @@ def test_collections_that_do_not_fit_the_pool_are_refused(tmp_path: Path) -> Non
 
 def call(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_the_folder_of_another_deal_is_refused(tmp_path: Path) -> None:
+    lived(tmp_path, dates=1)
+    text = sample_path().read_text(encoding="utf-8")
+    other, folder, given = tmp_path / "other.yaml", tmp_path / "plan1", tmp_path / "c.json"
+    given.write_text((tmp_path / "collections-0.json").read_text(encoding="utf-8"))
+    for renamed, odd in (
+        (re.sub(r"\bA\b", "X", text), "the state has A.balance"),
+        (text.replace("reserve", "cash"), "the deal has account.cash"),
+    ):
+        other.write_text(renamed, encoding="utf-8")
+        for words in (["pay", other, given], ["mandate", other],
+                      ["report", other, "--out", tmp_path / "report.html"]):  # fmt: skip
+            answer = call(*words, "--folder", folder)
+            assert isinstance(answer.exception, PaymentDateError), (words, answer.output)
+            assert f"a state of another deal: only {odd}" in str(answer.exception)
 
 
 def test_the_trustee_is_compared_line_by_line(tmp_path: Path) -> None:

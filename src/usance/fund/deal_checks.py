@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from usance.base.errors import unknown
 from usance.base.fields import Fields
@@ -26,6 +27,10 @@ MONEY = TypeRules(
     fix="Keep every product below 2^63: divide first with floor(a / n), or compare smaller numbers",
     error=DealError,
 )
+LONGER_DAYS = 6
+"""No day count makes more of a span than so many days above its own, over 360."""
+MAX_FEE = 10**100
+"""Fees of each other grow without end; what is due of one is not followed beyond this."""
 ANY_SIZE = replace(MONEY, limit=10**1000)
 """For the exact form alone, whose numbers have no end."""
 
@@ -49,6 +54,8 @@ def check_deal(deal: Deal, fields: Fields, *, any_size: bool = False) -> list[st
     scope, rules = scope_of(deal), ANY_SIZE if any_size else MONEY
     for path, formula, wanted in _formulas(deal):
         _check_formula(deal, fields, path, formula, wanted, scope, rules)
+    if not any_size and not fields.problems:
+        _check_growth(deal, fields, scope)
     return [] if fields.problems else list(_warnings(deal, scope))
 
 
@@ -60,7 +67,7 @@ def fits_64_bits(deal: Deal) -> bool:
             type_of(formula, scope, "", MONEY)
     except DealError:
         return False
-    return _largest_amount(deal) <= INT64_MAX
+    return all(span.high <= INT64_MAX for span in scope.values() if isinstance(span, Span))
 
 
 def scope_of(deal: Deal) -> dict[str, FormulaType]:
@@ -79,9 +86,50 @@ def scope_of(deal: Deal) -> dict[str, FormulaType]:
         scope[f"{name}.due"] = Span(0, original * each.rate_ppm * years // PPM + 1)
         if each.targets_minor:
             scope[f"{name}.target"] = Span(min(each.targets_minor), max(each.targets_minor))
-    scope |= {f"fee.{fee.name}.due": money for fee in deal.fees}
     scope |= {f"account.{name}": money for name in account_balances(deal)}
+    _add_fees(deal, scope)
+    if deal.clean_up is not None:  # its price comes into an account, once
+        price = _high(deal.clean_up.price, scope)
+        scope |= {f"account.{name}": Span(0, most + price) for name in account_balances(deal)}
+        _add_fees(deal, scope)
     return scope
+
+
+def _add_fees(deal: Deal, scope: dict[str, FormulaType]) -> None:
+    """Dues of fees of which none is ever paid; the base of one may be the due of another."""
+    due = {f"fee.{fee.name}.due": 0 for fee in deal.fees}
+    dates = [deal.closing_on, *(deal.paid_on(k) for k in range(1, deal.periods + 1))]
+    for before, after in pairwise(dates if deal.fees else ()):
+        days = (after - before).days + LONGER_DAYS
+        for fee in deal.fees:
+            scope |= {name: Span(0, high) for name, high in due.items()}
+            base = 0 if fee.base is None else _high(fee.base, scope)
+            more = base * (fee.annual_ppm * days + fee.share_ppm * 360) // (360 * PPM)
+            name = f"fee.{fee.name}.due"
+            due[name] = min(due[name] + fee.fixed_minor + more + 1, MAX_FEE)
+    scope |= {name: Span(0, high) for name, high in due.items()}
+
+
+def _high(formula: Formula, scope: Mapping[str, FormulaType]) -> int:
+    """The largest value of a formula, or zero if it is wrong: that is told where it stands."""
+    try:
+        found = type_of(formula, scope, "", ANY_SIZE)
+    except DealError:
+        return 0
+    return max(int(found.high), 0) if isinstance(found, Span) else 0
+
+
+def _check_growth(deal: Deal, fields: Fields, scope: Mapping[str, FormulaType]) -> None:
+    """Fees that stay unpaid, and the price of a call, stay below 2^63."""
+    grows: dict[Path, str] = {("fees", number, "base"): f"fee.{fee.name}.due"
+                              for number, fee in enumerate(deal.fees, start=1)}  # fmt: skip
+    if deal.clean_up is not None:
+        grows["clean_up", "price"] = f"account.{COLLECTION}"
+    for path, name in grows.items():
+        span = scope[name]
+        if isinstance(span, Span) and span.high > INT64_MAX:
+            fix = "Divide first with floor(a / n), or take a smaller part"
+            fields.wrong(f"{name} can go beyond 2^63", fix, *path)
 
 
 def _of_one_period(deal: Deal) -> dict[str, FormulaType]:
@@ -258,6 +306,9 @@ def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
             yield f"trigger '{trigger.name}' {'always' if fires else 'never'} fires"
         elif not trigger.to.follows(deal.status):
             yield f"trigger '{trigger.name}' never fires: the deal starts at or after its status"
+    if deal.clean_up is not None and len(outcomes := possible(deal.clean_up.when, scope)) == 1:
+        yield "the clean-up call " + ("is made on the first date" if True in outcomes
+                                      else "can never be made")  # fmt: skip
     yield from _vector_warnings(deal)
     for fee in deal.fees:
         if not any(step.kind is StepKind.FEE and fee.name in step.payees for step in steps):
@@ -304,11 +355,16 @@ def possible(formula: Formula, scope: Mapping[str, FormulaType]) -> frozenset[bo
         first, second = (possible(arg, scope) for arg in formula.args)
         join = all if formula.op == "and" else any
         return frozenset(join((a, b)) for a in first for b in second)
-    if formula.op not in ("<", "<=", ">", ">="):
+    if formula.op not in ("<", "<=", ">", ">=", "==", "!="):
         return both
     left, right = (type_of(arg, scope, "", ANY_SIZE) for arg in formula.args)
     if not isinstance(left, Span) or not isinstance(right, Span):
         return both
+    if formula.op in ("==", "!="):
+        if left.high < right.low or right.high < left.low:
+            return frozenset((formula.op == "!=",))
+        is_one = left.low == left.high == right.low == right.high
+        return frozenset((formula.op == "==",)) if is_one else both
     if formula.op in (">", ">="):
         left, right = right, left
     if formula.op in ("<", ">"):

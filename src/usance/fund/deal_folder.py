@@ -33,7 +33,7 @@ from usance.fund.held_deal import CLOSING, NEVER, PURCHASE, DealPool, HeldDeal, 
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import STATE, date_files, json_bytes
 from usance.fund.pool_strata import PoolStratum, strata_bytes, strata_of_bytes
-from usance.fund.state import state_of_dict
+from usance.fund.state import state_of_deal
 
 HELD = "held"
 """The key of the state file under which a deal with loans keeps what it holds."""
@@ -76,7 +76,7 @@ def paid_files(paid: PaidDate, earlier: Sequence[Distribution]) -> dict[str, byt
 def read_held(deal: Deal, terms: DealTerms, read: Callable[[str], bytes]) -> HeldDeal:
     """The deal whose files `read` gives by name."""
     given = parse_json(read(STATE).decode())
-    kept, state = given[HELD], state_of_dict(given)
+    kept, state = given[HELD], state_of_deal(given, deal)
     name = pool_name(state.period)
     return HeldDeal(
         deal, terms, state, pool_of_bytes(read(name), name), parse_date(kept["until"]),

@@ -36,7 +36,7 @@ from usance.fund.deal_terms import DealTerms
 from usance.fund.errors import PaymentDateError
 from usance.fund.facts import deal_facts
 from usance.fund.payment_date import ClassPayment, Collections, Distribution, pay_date
-from usance.fund.state import DealState, opening_state, state_of_dict
+from usance.fund.state import DealState, opening_state, state_of_deal
 
 STATE = "state.json"
 
@@ -83,7 +83,7 @@ def read_collections(path: Path | str) -> tuple[Collections, date | None]:
 def read_state(folder: Path, deal: Deal) -> DealState:
     """The state in a folder, or that at closing."""
     file = state_file(folder)
-    return opening_state(deal) if file is None else state_of_dict(parse_json(read_text(file)))
+    return opening_state(deal) if file is None else state_of_deal(parse_json(read_text(file)), deal)
 
 
 def state_file(folder: Path) -> Path | None:

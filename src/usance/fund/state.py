@@ -91,6 +91,17 @@ def opening_state(deal: Deal) -> DealState:
     return DealState(deal.status, deal.closing_on, names, accrued)
 
 
+def state_of_deal(given: Mapping[str, Any], deal: Deal) -> DealState:
+    """The state a file holds, refused if it is that of another deal."""
+    state, names = state_of_dict(given), opening_state(deal).names
+    if odd := sorted(state.names.keys() ^ names.keys()):
+        whose = "the deal" if odd[0] in names else "the state"
+        fix = "Give the folder of this deal, and the deal file its dates were paid by"
+        what = f"a state of another deal: only {whose} has {odd[0]}"
+        raise PaymentDateError(what, where=deal.name, fix=fix)
+    return state
+
+
 def account_balances(deal: Deal) -> dict[str, int]:
     """Every account at closing, the collection account first."""
     return {COLLECTION: 0, **deal.accounts}

@@ -21,6 +21,10 @@ from usance.service import (
 from usance.service.collections.experiment import draw_column
 from usance.service.collections.strategy_file import shipped_text
 
+TWICE = """\
+  - {stage: senior_desk, channel: letter, desk: senior, script: m2, tone: firm, every_days: 9}
+  - {stage: senior_desk"""
+
 
 def changed(old: str, new: str) -> str:
     text = shipped_text()
@@ -68,8 +72,11 @@ def test_a_segment_without_action_is_refused_with_its_line() -> None:
         ("balance_from: 20000", "balance_from: 20000, balance_below: 20000", "takes no case"),
         ("share: 90%", "share: 80%", "add up to 90.00%"),
         ("seed: 20230101\n", "", "seed is missing"),
+        ("latest: '21:00'", "latest: '21:00+08:00'", r"latest: '21:00\+08:00' has a time zone"),
+        ("  - {stage: senior_desk", TWICE, "has two actions for segment all at senior_desk"),
+        ("{stage: agency, channel", "{stage: [agency, agency], channel", "segment all at agency"),
     ],
-)
+)  # fmt: skip
 def test_a_strategy_that_contradicts_itself_is_refused(old: str, new: str, what: str) -> None:
     with pytest.raises(UsanceError, match=what):
         parse_strategy(changed(old, new), "mine.yaml")

@@ -67,6 +67,7 @@ class _Reader:
     def __init__(self, fields: Fields, where: str, parameters: Parameters | None) -> None:
         self.fields, self.where, self.parameters = fields, where, parameters
         self.problems = fields.problems
+        self.written: set[tuple[str, str, Stage]] = set()
 
     def strategy(self) -> Strategy:
         fields = self.fields
@@ -186,6 +187,11 @@ class _Reader:
         action = Action(channel, desk, script, tone, every, per_day, earliest, latest, party,
                         self.costs.get(channel, 0))  # fmt: skip
         self._check_allowed(fields, action)
+        for stage in stages:
+            if (arm, segment, stage) in self.written:
+                what = f"{arm} has two actions for segment {segment} at {stage.label}"
+                self.wrong(fields, what, "Keep one of them", "stage")
+            self.written.add((arm, segment, stage))
         for name in self.names if segment == _ALL else [segment]:
             for stage in stages:
                 key = (name, stage)
@@ -241,11 +247,14 @@ def _stages(given: Any, where: str) -> tuple[Stage, ...]:
 
 
 def _clock(given: Any, where: str) -> time:
+    fix = "Write hours and minutes, such as 20:30"
     try:
-        return time.fromisoformat(str(given))
+        found = time.fromisoformat(str(given))
     except ValueError:
-        fix = "Write hours and minutes, such as 20:30"
         raise DocumentError(f"'{given}' is no time of day", where=where, fix=fix) from None
+    if found.tzinfo is not None:  # it is always that of the debtor
+        raise DocumentError(f"'{given}' has a time zone", where=where, fix=fix)
+    return found
 
 
 def _known(what: str, names: Any) -> read.Reader[str]:
