@@ -230,6 +230,36 @@ def test_commission_is_due_on_what_came_while_an_agency_had_the_case(
     assert (told["reported_minor"], told["difference_minor"]) == (31_000, 1_000)
 
 
+def test_a_case_placed_twice_on_a_day_is_the_later_agencys(
+    placed: tuple[Sandbox, list[str]],
+) -> None:
+    sandbox, users = placed
+    first = today(sandbox)
+    sandbox.do("operations", "agency.recall", {"users": users[:1]})
+    sandbox.do("operations", "agency.place", {"agency": "south", "users": users[:1]})
+    owner(sandbox, pay(16_385, 2, first, 30_000),
+          "update usance.agency_placements set recalled_on = recalled_on "
+          "where recalled_on is not null")  # fmt: skip
+    told = {name: read(sandbox, "finance", commission, name, first, first)["collected_minor"]
+            for name in ("north", "south")}  # fmt: skip
+    assert told == {"north": 0, "south": 30_000}
+
+
+def test_a_payment_keeps_one_promise_over_evenings(sandbox: Sandbox) -> None:
+    [user] = debtors(sandbox, 1)
+    first = today(sandbox)
+    for days in (1, 6):
+        sandbox.do("system", "promise.make", {"user": user, "amount_minor": 9_000,
+                                              "due_on": first + timedelta(days=days)})  # fmt: skip
+    owner(sandbox, pay(16_385, 2, first, 12_000))
+    told = {}
+    for days in (0, 1, 4, 8):
+        serve(sandbox, first + timedelta(days=days), (16_385, 9 + days, 40_000))
+        told[days] = sandbox.sql("system", "select string_agg(state, ' ' order by promise_id) "
+                                           "from usance.promises")  # fmt: skip
+    assert told == {0: "kept open", 1: "kept open", 4: "kept open", 8: "kept partly"}
+
+
 def test_a_machine_sends_logs_before_and_re_routes_when_a_channel_fails(sandbox: Sandbox) -> None:
     debtors(sandbox, 3)
     owner(sandbox, AUTOMATIC, "update usance.contact_profiles set "

@@ -131,10 +131,14 @@ def _known(rows: list[Any]) -> Cases:
 
 
 async def _settle_promises(transaction: asyncpg.Connection, day: date, grace: int) -> set[int]:
-    """Decide open promises by what was paid; the borrowers whose last one is broken."""
+    """Decide open promises by what was paid; the borrowers whose last one is broken.
+
+    Earlier promises take their payments first, though they are decided: each counts once.
+    """
     rows = await transaction.fetch(
         "select promise_id, user_id, made_on, due_on, amount_minor from usance.promises "
-        "where state = 'open' order by promise_id"
+        "where user_id in (select user_id from usance.promises where state = 'open') "
+        "order by promise_id"
     )
     given: dict[int, list[Promise]] = {}
     for row in rows:

@@ -34,7 +34,7 @@ async def commission(
         "join usance.principals p on p.principal_id = a.agency "
         "where a.user_id in (select b.user_id from usance.agency_placements b "
         "join usance.principals q on q.principal_id = b.agency where q.name = $1) "
-        "order by a.user_id, a.placed_on", name,
+        "order by a.user_id, a.placed_on, a.recalled_on nulls last", name,
     )  # fmt: skip
     contracts = [moment.lender.collections.contract(each)
                  for each in moment.lender.collections.agencies]  # fmt: skip

@@ -75,7 +75,7 @@ class _Reader:
         valid_from = fields.need("valid_from", read.day)
         seed = fields.need("seed", read.whole_of(0, 2**31))
         currency = fields.need("currency", read.text)
-        bonus = fields.need("broken_promise_bonus", read.rate)
+        bonus = fields.need("broken_promise_bonus", read.rate_of(0, 10 * _PPM))
         approved = fields.take("approved_by", _texts) or ()
         raise_all(self.problems, where=self.where)
         self.rules = ContactRules.at(valid_from, self.parameters)
@@ -102,6 +102,9 @@ class _Reader:
             self.fields.wrong("costs is missing", "Give the cost of a contact by channel", "costs")
             return {}
         costs = {each: inner.need_or_none(each.value, read.amount_of(currency)) for each in Channel}
+        for channel, cost in costs.items():
+            if cost is not None and cost < 0:
+                inner.wrong("is below zero", "Give what a contact costs", channel.value)
         inner.close()
         return {channel: cost for channel, cost in costs.items() if cost is not None}
 
@@ -113,6 +116,8 @@ class _Reader:
             minutes = each.need("minutes", read.whole_of(0, 480))
             channels = each.need("channels", _channels)
             each.close()
+            if name in desks:
+                self.wrong(each, f"desk {name} is there twice", "Keep one of them", "name")
             if each.has_needed:
                 desks[name] = Desk(name, kind, minutes, channels)
         return desks
@@ -137,6 +142,9 @@ class _Reader:
             if self.names.index(segment.name) != number - 1:
                 what = f"segment {segment.name} is there twice"
                 self.wrong(fields, what, "Keep one of them", "segments", number)
+            if segment.name == _ALL:
+                self.wrong(fields, "a segment is called all", "Give it another name",
+                           "segments", number)  # fmt: skip
             if segment.takes_all and number < len(segments):
                 what = f"segment {segment.name} takes every case, so those after it get none"
                 self.wrong(fields, what, "Write it last", "segments", number)
@@ -154,8 +162,10 @@ class _Reader:
         shares = {}
         for each in self.fields.each("arms"):
             name = each.need("name", read.text)
-            share = each.need("share", read.rate)
+            share = each.need("share", read.rate_of(0, _PPM))
             each.close()
+            if name in shares:
+                self.wrong(each, f"arm {name} is there twice", "Keep one of them", "name")
             if each.has_needed:
                 shares[name] = share
                 actions[name] = {}
