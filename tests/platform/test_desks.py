@@ -245,6 +245,22 @@ def test_a_case_placed_twice_on_a_day_is_the_later_agencys(
     assert told == {"north": 0, "south": 30_000}
 
 
+def test_a_case_recalled_during_a_call_is_the_next_ones(placed: tuple[Sandbox, list[str]]) -> None:
+    sandbox, [user, *_] = placed
+    body = {"user": user, "channel": "voice"}
+    theirs = sandbox.do("north", "contact.begin", body).answer["contact"]
+    sandbox.do("operations", "agency.recall", {"users": [user]})
+    sandbox.do("operations", "contact.begin", body)
+    with pytest.raises(NotFound):
+        sandbox.do("south", "contact.end", {"contact": theirs, "connected": True})
+    ended = sandbox.do("north", "contact.end", {"contact": theirs, "connected": True}).answer
+    assert ended["reached"] == "connected"
+    with pytest.raises(Refused, match="somebody else works"):
+        sandbox.do("system", "contact.begin", body)
+    with pytest.raises(NotFound):
+        sandbox.do("north", "contact.begin", body)
+
+
 def test_a_payment_keeps_one_promise_over_evenings(sandbox: Sandbox) -> None:
     [user] = debtors(sandbox, 1)
     first = today(sandbox)

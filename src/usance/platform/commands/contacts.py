@@ -204,20 +204,24 @@ def free_place(taken: Iterable[int]) -> int:
 async def end(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: EndContact
 ) -> Decided:
-    """Note the outcome; a call that did not reach the debtor gives its place back."""
+    """Note the outcome; a call that did not reach the debtor gives its place back.
+
+    Who began a contact ends it, also an agency whose case was recalled meanwhile. The case of
+    another who works it by then stays theirs.
+    """
     attempt = read_id(command.contact, "ct", "contact")
+    await act_as_platform(transaction)
     found = await transaction.fetchrow(
         "select * from usance.contact_attempts where attempt_id = $1", attempt
     )
-    if found is None:
+    is_own = found is not None and found["agent"] == principal.principal_id
+    if found is None or (principal.kind is PrincipalKind.AGENCY and not is_own):
         raise not_found("ct", attempt)
     row = dict(found)
     if row["reached"] != ContactOutcome.OPEN.value:
         raise WrongState(f"the contact is {row['reached']}", where=command.contact,
                          fix="Begin another")  # fmt: skip
     reached = ContactOutcome.CONNECTED if command.connected else ContactOutcome.NOT_CONNECTED
-    if row["agent"] != principal.principal_id and principal.kind is PrincipalKind.AGENCY:
-        raise not_found("ct", attempt)
     user = await load_user(transaction, owner_of(attempt))
     row |= {"reached": reached.value, "ended_at": moment.at, "local_time": str(row["local_time"])}
     changes = WriteSet(user_changes=[user.change()])
@@ -227,8 +231,10 @@ async def end(
         days = action_of(moment, case).every_days
         again = timedelta(days=days) if command.connected else LOCK
         after = later(case["next_at"], moment.at + again)  # a promise may let it rest longer
-        changes.put("cases", **{**case, "locked_until": None, "next_at": after})
-    return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE)
+        held = case["locked_until"] if case["agent"] != row["agent"] else None
+        changes.put("cases", **{**case, "locked_until": held, "next_at": after})
+    return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE,
+                   as_platform=True)  # fmt: skip
 
 
 async def set_profile(
