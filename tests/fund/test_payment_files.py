@@ -21,7 +21,7 @@ from usance.fund.deal import Scenario
 from usance.fund.deal_file import parse_deal
 from usance.fund.deal_terms import DealTerms, read_terms
 from usance.fund.errors import PaymentDateError
-from usance.fund.payment_files import pay_from_files, read_dates, read_state
+from usance.fund.payment_files import pay_from_files, read_dates, read_state, read_trustee
 from usance.fund.pool_columns import pool_of_rows
 from usance.fund.pool_strata import strata_of
 from usance.fund.projection import PoolRun, Projection, project
@@ -121,6 +121,17 @@ def test_the_trustee_is_compared_line_by_line(tmp_path: Path) -> None:
     assert answer.exit_code == 1
     assert "A.interest: trustee 1, ours 18150079" in answer.output
     assert "1 of 2 lines of the trustee agree" in answer.output
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    trustee = tmp_path / "trustee.csv"
+    trustee.write_text("line,amount_minor\nA.interest,1\nA.interest,2\n", encoding="utf-8")
+    with pytest.raises(UsanceError, match=r"line 3: the line A\.interest is there twice"):
+        read_trustee(trustee)
+    for words, told in ((("--default", -100), "--default: -100 is too small"),
+                        (("--recovery", 10**20), "--recovery: 100000000000000000000 is too large"),
+                        (("--prepayment", -1), "--prepayment: -1 is too small")):  # fmt: skip
+        assert told in str(call("project", sample_path(), *words).exception)
 
 
 def test_a_report_in_three_forms(tmp_path: Path) -> None:

@@ -198,8 +198,7 @@ def project(
 ) -> None:
     """Project every payment date, and what comes of each class."""
     from usance.base.command_line import one_form
-    from usance.fund.deal import Scenario
-    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_file import read_deal, scenario_of
     from usance.fund.deal_terms import read_terms
     from usance.fund.payment_files import calculation_lines
     from usance.fund.presentation import class_result, market_of, print_dates, print_results
@@ -209,11 +208,12 @@ def project(
     from usance.fund.strata import deal_on_loans
 
     one_form(as_csv=as_csv, as_json=as_json)
+    scenario = scenario_of(default, prepayment, recovery)
     deal, currency = read_deal(file), read_terms(file).currency
     strata: Sequence[Stratum] = ()
     if pool:
         deal, strata = deal_on_loans(deal, pool, curves)
-    run = project_deal(deal, Scenario(0, default, prepayment, recovery), strata=strata)
+    run = project_deal(deal, scenario, strata=strata)
     if as_csv:
         lines = [calculation_lines(row) for row in run.distributions]
         header = ["period", "paid_on", "status", *lines[0]]

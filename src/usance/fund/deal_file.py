@@ -74,6 +74,14 @@ def _whole_deal(fields: Fields) -> Deal:
     return deal
 
 
+def scenario_of(default: int, prepayment: int, recovery: int) -> Scenario:
+    """A scenario of multiples in hundredths, as somebody types them."""
+    times = whole_of(0, MAX_MULTIPLE, error=DealError)
+    given = {"--default": default, "--prepayment": prepayment, "--recovery": recovery}
+    found = [times(each, where) for where, each in given.items()]
+    return Scenario(0, found[0], found[1], found[2])
+
+
 def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
     """The deal of a mapping, or None; what is wrong is in the problems of the fields.
 

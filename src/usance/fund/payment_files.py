@@ -190,6 +190,9 @@ def read_trustee(path: Path | str) -> dict[str, int]:
         if set(cells) != {"line", "amount_minor"}:
             fix = "Give the columns line and amount_minor"
             raise DocumentError(f"columns {', '.join(cells)}", where=where, fix=fix)
+        if cells["line"] in lines:
+            what = f"the line {cells['line']} is there twice"
+            raise DocumentError(what, where=where, fix="Keep one of them")
         lines[cells["line"]] = whole_of(-INT64_MAX, INT64_MAX)(cells["amount_minor"], where)
     return lines
 
