@@ -31,7 +31,6 @@ REASONS = {
     "platform.commands.jobs": "commands about jobs; the queue itself knows no commands",
     "platform.console.changes": "the last change of a record, shown by four screens",
     "platform.console.amounts": "amounts as people read and type them, for every screen",
-    "platform.ledger.seals": "sealing and its check; heads are signed by another module",
     "platform.pause": "asked by clock, orders and scheduler; the restore imports these",
     "platform.reads.configuration": "one read, one module: queries stay out of routes and screens",
     "platform.reads.documents": "one read, one module: queries stay out of routes and screens",
