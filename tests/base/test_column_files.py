@@ -44,6 +44,25 @@ def test_rates_in_per_cent_and_days_of_months() -> None:
     assert set(made["month"].to_pylist()) == {"2024-01-31"}
 
 
+def test_rates_with_a_comma_and_amounts_with_a_sign(tmp_path: Path) -> None:
+    table = tmp_path / "loans.csv"
+    table.write_text("rate;sum\n12,61%;€ 1.200,50\n18%;$9,00\n0.07;3,00\n")
+    own = ColumnFile(table, ColumnNames(amounts="1.234,56"))
+    assert own.rates("rate").tolist() == [126_100, 180_000, 70_000]
+    assert own.amounts("sum", "EUR").tolist() == [120_050, 900, 300]
+    assert not own.problems
+    other = ColumnFile(table, ColumnNames())
+    assert (other.rates("rate")[0], other.amounts("sum", "EUR")[1]) == (0, 0)
+    assert ["'12,61%'" in str(other.problems[0]), "'$9,00'" in str(other.problems[1])] == [True] * 2
+
+
+def test_rates_and_signs_of_a_tape_for_the_books() -> None:
+    given = pa.table({"rate_ppm": ["12,61%", "18%"], "owed": ["$ 1.200,50", "7,00"]})
+    names = ColumnNames(amounts="1.234,56")
+    made = under_our_names(given, names, money=("owed",), days=(), rates=("rate_ppm",))
+    assert made.to_pydict() == {"rate_ppm": ["126100", "180000"], "owed": ["1200.50", "7.00"]}
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [

@@ -299,6 +299,14 @@ def test_the_general_ledger_leaves_whole_under_another_chart(tmp_path: Path) -> 
         key = f"X{line['account']}", line["basis"]
         expected[key] = expected.get(key, Decimal(0)) + Decimal(line["amount_minor"]) / 100
     assert {k: v for k, v in sums.items() if v} == {k: v for k, v in expected.items() if v}
+    adjusted = {line["name"] for line in trial_balance(book) if line["basis"] != "us_gaap"}
+    plain = {line["name"] for line in trial_balance(book) if line["basis"] == "us_gaap"}
+    alone = {name: each for name, each in numbers.items() if name not in adjusted - plain}
+    assert adjusted - plain
+    text = json.dumps({"accounts": alone, "ifrs_adjustments": False})
+    assert (
+        write_general_ledger(book, parse_chart_map(text, "c.json"), tmp_path / "us.csv") < written
+    )
     del numbers["cash"]
     lacking = parse_chart_map(json.dumps({"accounts": numbers}), "c.json")
     with pytest.raises((ChartError, InputError), match="cash"):

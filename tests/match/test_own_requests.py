@@ -47,12 +47,20 @@ def test_order_numbers_and_units(tmp_path: Path) -> None:
     assert made.user_id.tolist() == [2, 1, 1]
 
 
-def test_moments_as_the_mapping_writes_days(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("when", "moment"),
+    [
+        ("03/06/2024", "2024-06-02T21:00:00Z"),
+        ("03/06/2024 08:30", "2024-06-03T05:30:00Z"),
+        ("03/06/2024 08:30:15", "2024-06-03T05:30:15Z"),
+    ],
+)
+def test_moments_as_the_mapping_writes_days(tmp_path: Path, when: str, moment: str) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "STREAM.csv"
-    table.write_text(f"{HEADER}03/06/2024,K-1,a,sme,1,6,9%,1,2\n", encoding="utf-8")
+    table.write_text(f"{HEADER}{when},K-1,a,sme,1,6,9%,1,2\n", encoding="utf-8")
     names = replace(NAMES, dates="%d/%m/%Y")
     write_own_requests(table, out, names, Mandates((), time_zone="Africa/Nairobi"))
-    assert "2024-06-02T21:00:00Z,16385," in out.read_text()
+    assert f"{moment},16385," in out.read_text()
 
 
 @pytest.mark.parametrize(
@@ -91,6 +99,8 @@ def test_own_names_are_taken_and_told(tmp_path: Path) -> None:
     assert explain_files(file, book, None, told["loan"], 0, 0, seed=1) == told
     with pytest.raises(NotFound, match=r"K-1 is not in this stream\. Give the loan_ref"):
         explain_files(file, book, None, "K-1", 0, 0, seed=1)
+    with pytest.raises(UsanceError, match="is a stream of requests"):
+        explain_files(file, book, None, "", 0, 1, seed=1)
     routed = route(read_requests(file, book), book, ENGINE)
     write_routing(tmp_path / "routing.csv", routed, loan_refs(file, book))
     with (tmp_path / "routing.csv").open(encoding="utf-8") as lines:

@@ -275,6 +275,24 @@ def test_other_separators_and_other_ways_to_write_amounts(
     assert list(closing.values()) == [160_000, 5_000]
 
 
+def test_codes_of_one_bucket_roll_together(tmp_path: Path) -> None:
+    columns = "rows: loan_month\ncolumns: {loan: a, month: m, status: s}\n"
+    states = "statuses: {new: current, paid: current, late: 1-30, rate: 1-30, lost: 31+, sold: 31+}"
+    rows = [
+        *(f"{loan},202401,{state}" for loan, state in enumerate(("new", "paid", "paid", "lost"))),
+        *(f"{loan},202402,{state}" for loan, state in enumerate(("paid", "rate", "late", "sold"))),
+    ]
+    (tmp_path / "tape.csv").write_text("\n".join(["a,m,s", *rows]))
+    pack = measure_tape(
+        tmp_path / "tape.csv", parse_mapping(f'{columns}months: "%Y%m"\n{states}\n')
+    )
+    assert [
+        (row["from"], row["to"], row["loans"], row["loans_before"])
+        for row in pack.records("roll_rates")
+    ] == [("new + paid", "late + rate", 2, 3)]
+    assert {row["from"] for row in pack.records("matrix")} == {"new", "paid", "lost"}
+
+
 def test_amounts_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
     columns = "rows: loan_month\ncolumns: {loan: a, month: m, days_past_due: d, balance: b}\n"
     text = f'{columns}months: "%Y%m"\namounts: "1,234.56"\n'

@@ -39,6 +39,8 @@ from usance.base.rates import Rate
 AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
            "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
 """Formats of amounts: the separators of thousands and of decimals."""
+SIGN = "^[$€£¥] ?"
+"""Signs of currencies that may stand before an amount in one of the other formats."""
 EXAMPLES = 3
 
 
@@ -68,6 +70,15 @@ class ColumnNames:
         values = given.take("values", _words_by_column) or {}
         raise_all(given.problems, where=given.where())
         return cls(columns, amounts, dates, constants, values)
+
+    def rate(self, cell: str) -> Rate:
+        """A rate whose decimals are parted as those of the amounts, or by a point.
+
+        >>> ColumnNames(amounts="1.234,56").rate("12,61%").ppm
+        126100
+        """
+        _, decimal = AMOUNTS[self.amounts]
+        return Rate.parse(cell.replace(decimal, ".") if cell.count(decimal) == 1 else cell)
 
     def in_our_words(self, table: Any) -> Any:
         """A table with our names of columns, our words in them, and what holds for every row."""
@@ -157,7 +168,8 @@ class ColumnFile:
         digits = Currency[currency].exponent
         thousands, decimal = AMOUNTS[self.names.amounts]
         given = self.texts(name)
-        plain = pc.replace_substring(given, thousands, "") if thousands else given
+        bare = pc.replace_substring_regex(given, SIGN, "") if thousands or decimal != "." else given
+        plain = pc.replace_substring(bare, thousands, "") if thousands else bare
         point = re.escape(decimal)
         fraction = f"(?:{point}(?P<f>[0-9]{{1,{digits}}})0*)?" if digits else f"(?:{point}0*)?"
         parts = pc.extract_regex(plain, f"^(?P<w>[0-9]{{1,15}}){fraction}$")
@@ -170,7 +182,7 @@ class ColumnFile:
 
     def rates(self, name: str) -> I64:
         """Rates in parts per million."""
-        return self.read(name, "rate", lambda cell: Rate.parse(cell).ppm)
+        return self.read(name, "rate", lambda cell: self.names.rate(cell).ppm)
 
     def wholes(self, name: str) -> I64:
         """Whole numbers."""
@@ -253,14 +265,15 @@ def under_our_names(
         if not pa.types.is_string(column.type):
             continue
         if name in money and names.amounts != ColumnNames.amounts:
-            plain = pc.replace_substring(column, thousands, "") if thousands else column
+            bare = pc.replace_substring_regex(column, SIGN, "")
+            plain = pc.replace_substring(bare, thousands, "") if thousands else bare
             made = made.set_column(place, name, pc.replace_substring(plain, decimal, "."))
         elif name in days and names.dates != ColumnNames.dates:
             day = pc.strptime(column, names.dates, "s", error_is_null=True)
             iso = pc.coalesce(pc.strftime(day, "%Y-%m-%d"), column)  # one that is none stays
             made = made.set_column(place, name, iso)
         elif name in rates:
-            made = made.set_column(place, name, _parts_per_million(column))
+            made = made.set_column(place, name, _parts_per_million(column, names))
     return made
 
 
@@ -298,7 +311,7 @@ def plainly_written(table: Any, names: ColumnNames) -> Any:
     return table
 
 
-def _parts_per_million(column: Any) -> Any:
+def _parts_per_million(column: Any, names: ColumnNames) -> Any:
     """Rates written as 18% in parts per million; other cells stay as they are."""
     import pyarrow as pa
 
@@ -306,7 +319,7 @@ def _parts_per_million(column: Any) -> Any:
     made = []
     for cell in coded.dictionary.to_pylist():
         try:
-            made.append(str(Rate.parse(cell).ppm) if cell.strip().endswith("%") else cell)
+            made.append(str(names.rate(cell).ppm) if cell.strip().endswith("%") else cell)
         except InputError:
             made.append(cell)
     return pa.chunked_array([pa.array(made, pa.string()).take(coded.indices)])

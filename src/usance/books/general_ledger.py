@@ -76,7 +76,7 @@ def parse_chart_map(given: str, where: str) -> ChartMap:
 def ledger_rows(book: Book, chart: ChartMap) -> Iterator[tuple[str, ...]]:
     """Every posting of the closes in force, in order; raises first if an account is not mapped."""
     closes = effective_closes(book)
-    tables = [journal_rows(book, close) for close in closes]
+    tables = [_leaving(journal_rows(book, close), chart) for close in closes]
     used = {name for table in tables for name in table["name"].unique().to_pylist()}
     raise_all(
         [
@@ -87,8 +87,16 @@ def ledger_rows(book: Book, chart: ChartMap) -> Iterator[tuple[str, ...]]:
     )
     for table in tables:
         for row in table.to_pylist():
-            if chart.ifrs_adjustments or row["basis"] == Basis.US_GAAP:
-                yield _row(row, chart)
+            yield _row(row, chart)
+
+
+def _leaving(table: Any, chart: ChartMap) -> Any:
+    """The postings that the map wants; accounts of others need no number."""
+    import pyarrow.compute as pc
+
+    if chart.ifrs_adjustments:
+        return table
+    return table.filter(pc.equal(table["basis"], int(Basis.US_GAAP)))
 
 
 def write_general_ledger(book: Book, chart: ChartMap, path: Path) -> int:

@@ -109,9 +109,13 @@ def _loan_ids(file: ColumnFile, loans: I64) -> I64:
 
 def _moment(cell: str, pattern: str, zone: ZoneInfo) -> int:
     """A moment as the mapping writes days, with or without an hour, or in the ISO form."""
-    try:
-        given = datetime.strptime(cell, pattern)  # noqa: DTZ007 -- its zone follows
-    except ValueError:
+    for hour in ("", " %H:%M", " %H:%M:%S"):
+        try:
+            given = datetime.strptime(cell, pattern + hour)  # noqa: DTZ007 -- its zone follows
+            break
+        except ValueError:
+            continue
+    else:
         given = datetime.fromisoformat(cell)
     known = given if given.tzinfo else given.replace(tzinfo=zone)
     return (known - _EPOCH) // _MICROSECOND

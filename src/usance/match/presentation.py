@@ -82,7 +82,8 @@ def print_explained_loan(answer: dict[str, Any], currency: str) -> None:
     print_pairs([
         ("loan", " ".join(filter(None, (answer["loan"], answer["loan_ref"])))),
         ("funded by", answer["name"]),
-        ("asked", ", ".join(others.get(each, f"source {each}") for each in answer["asked"])),
+        ("asked", ", ".join(others.get(each, f"source {each}") for each in answer["asked"])
+         or "nobody"),
         ("plan", f"number {answer['plan']}"),
         ("next best", f"{best['name']}, {left} after the price of limits" if best else "nobody"),
     ])  # fmt: skip

@@ -109,10 +109,19 @@ def _is_free(code: int, given: dict[str, Any], codes: dict[int, str]) -> bool:
     return code not in codes and code < given["from"]
 
 
+def _sentence(name: str) -> str:
+    """A column's name as a sentence, its words spelled as the file spells them.
+
+    >>> _sentence("open_loans"), _sentence("Anzahl Vorkredite")
+    ('Open loans.', 'Anzahl Vorkredite.')
+    """
+    words = name.replace("_", " ")
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def _reasons_text(columns: list[Column]) -> str:
     lines = {TOO_RISKY: "The risk of this loan is too high."} | {
-        FIRST_REASON + place: f"{column.name.replace('_', ' ').capitalize()}."
-        for place, column in enumerate(columns)
+        FIRST_REASON + place: _sentence(column.name) for place, column in enumerate(columns)
     }
     head = "# What an applicant is told; put it into your own words.\n"
     return head + yaml.safe_dump(

@@ -16,7 +16,7 @@ import numpy as np
 from usance.base.arrays import Bools
 from usance.base.command_line import number
 from usance.base.dates import from_day, to_month
-from usance.base.errors import InputError
+from usance.base.errors import DocumentError, InputError
 from usance.base.ids import parse_id, print_id
 from usance.base.rates import PPB, PPM
 from usance.match.errors import NotFound
@@ -295,6 +295,10 @@ def explain_files(
             "nothing or too much to explain", fix="Give one of --loan --source --limit"
         )
     if limit:
+        if "requested_at" in (demand_file or file).read_text("utf-8", "replace")[:1000]:
+            what = "is a stream of requests, and limits have their prices in a plan"
+            fix = "Give a demand forecast, such as usance match forecast makes of the stream"
+            raise DocumentError(what, where=str(demand_file or file), fix=fix)
         return explain_limit(read_demand(demand_file or file, mandates), mandates, limit)
     requests = read_requests(file, mandates)
     chosen = demand_file_of(file, demand_file)

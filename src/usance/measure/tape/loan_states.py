@@ -80,16 +80,29 @@ BY_DAYS: tuple[State, ...] = (
 """The buckets of the platform itself: 0 current, 1-7 by days; then closed and charged off."""
 
 
+def buckets_of(states: Sequence[State]) -> list[int]:
+    """For each state the first one of the same kind and days: several codes may name one bucket.
+
+    >>> buckets_of([State("ok", StateKind.CURRENT), BY_DAYS[1], State("new", StateKind.CURRENT)])
+    [0, 1, 0]
+    """
+    first: dict[tuple[StateKind, int, int], int] = {}
+    return [
+        first.setdefault((state.kind, state.first_day, state.last_day), place)
+        for place, state in enumerate(states)
+    ]
+
+
 def roll_steps(states: Sequence[State]) -> list[tuple[int, int]]:
     """The successive buckets that roll rates are taken between, as positions in `states`.
 
     >>> roll_steps(BY_DAYS)[:2]
     [(0, 1), (1, 2)]
     """
-    buckets = [
-        (state.first_day, place)
-        for place, state in enumerate(states)
-        if state.kind in (StateKind.CURRENT, StateKind.PAST_DUE)
-    ]
+    buckets = {
+        (states[place].first_day, place)
+        for place in buckets_of(states)
+        if states[place].kind in (StateKind.CURRENT, StateKind.PAST_DUE)
+    }
     ordered = [place for _, place in sorted(buckets)]
     return list(pairwise(ordered))

@@ -23,7 +23,7 @@ from usance.measure.duckdb_connection import connect
 from usance.measure.errors import TapeError
 from usance.measure.tape import report_sql
 from usance.measure.tape.loan_months import LoanMonths, read_loan_months
-from usance.measure.tape.loan_states import State, roll_steps
+from usance.measure.tape.loan_states import State, buckets_of, roll_steps
 from usance.measure.tape.mapping import TapeMapping, read_mapping
 
 RATES = {
@@ -136,9 +136,15 @@ def _register(engine: Any, rows: LoanMonths, mapping: TapeMapping) -> None:
 
 
 def _states(states: tuple[State, ...]) -> pa.Table:
+    buckets = buckets_of(states)
+    named: dict[int, list[str]] = {}
+    for state, bucket in zip(states, buckets, strict=True):
+        named.setdefault(bucket, []).append(state.label)
     return pa.table(
         {
             "state": pa.array(range(len(states)), pa.int32()),
+            "bucket": pa.array(buckets, pa.int32()),
+            "bucket_label": [" + ".join(named[bucket]) for bucket in buckets],
             "label": [state.label for state in states],
             "kind": pa.array([int(state.kind) for state in states], pa.int32()),
             "last_day": pa.array([state.last_day for state in states], pa.int32()),

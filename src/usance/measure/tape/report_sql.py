@@ -84,22 +84,23 @@ MATRIX = """
 
 ROLLS = """
     WITH stock AS (
-        SELECT segment, month, state, count(*) AS loans, sum(balance)::BIGINT AS balance
-        FROM panel GROUP BY ALL
+        SELECT segment, month, bucket, count(*) AS loans, sum(balance)::BIGINT AS balance
+        FROM panel JOIN states USING (state) GROUP BY ALL
     ),
     arrived AS (  -- who stays in a bucket without an end has not rolled into it
-        SELECT segment, month, state, count(*) AS loans, sum(balance)::BIGINT AS balance
-        FROM panel JOIN states USING (state)
-        WHERE NOT is_open OR state_prev IS DISTINCT FROM state GROUP BY ALL
+        SELECT p.segment, p.month, s.bucket, count(*) AS loans, sum(p.balance)::BIGINT AS balance
+        FROM panel p JOIN states s ON s.state = p.state
+        LEFT JOIN states before ON before.state = p.state_prev
+        WHERE NOT s.is_open OR before.bucket IS DISTINCT FROM s.bucket GROUP BY ALL
     ),
     months AS (SELECT DISTINCT month FROM panel)
-    SELECT b.segment, b.month + 1 AS month, f.label AS "from", t.label AS "to",
+    SELECT b.segment, b.month + 1 AS month, f.bucket_label AS "from", t.bucket_label AS "to",
         coalesce(k.loans, 0) AS loans, b.loans AS loans_before,
         coalesce(k.balance, 0) AS balance, b.balance AS balance_before
-    FROM stock b JOIN chain c ON c.from_state = b.state
+    FROM stock b JOIN chain c ON c.from_state = b.bucket
     JOIN months ON months.month = b.month + 1
     JOIN states f ON f.state = c.from_state JOIN states t ON t.state = c.to_state
-    LEFT JOIN arrived k ON k.segment = b.segment AND k.month = b.month + 1 AND k.state = c.to_state
+    LEFT JOIN arrived k ON k.segment = b.segment AND k.month = b.month + 1 AND k.bucket = c.to_state
     ORDER BY b.segment, b.month, c.step
 """
 

@@ -7,6 +7,11 @@ RegisterUser(client_ref='anna', region=3, kind='consumer', registered_at=None)
 Traceback (most recent call last):
 usance.platform.errors.UnknownField: body.regoin: there is no field regoin. \
 Did you mean 'region'? Give client_ref, region, kind, registered_at.
+>>> from usance.platform.commands.quotes import MakeQuote
+>>> read_command(MakeQuote, {"amount": 2499})
+Traceback (most recent call last):
+usance.platform.errors.UnknownField: body.amount: there is no field amount. \
+Did you mean 'amount_minor'? Give user, product, amount_minor, months, ...
 """
 
 from __future__ import annotations
@@ -67,7 +72,8 @@ def _is_needed(declared: Field[Any]) -> bool:
 def _unknown(name: str, known: list[str]) -> UnknownField:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
+    longer = [each for each in known if each.startswith(f"{name}_")]  # amount for amount_minor
+    near = longer or get_close_matches(name, known, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     fix = f"{hint}Give {', '.join(known)}" if known else "Send an empty object"
     return UnknownField(
