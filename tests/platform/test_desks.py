@@ -142,6 +142,18 @@ def test_a_morning_gives_cases_to_those_who_may_work_them(sandbox: Sandbox) -> N
     assert len(set(taken)) == own
 
 
+def test_a_morning_takes_no_case_out_of_the_hands_of_who_works_it(sandbox: Sandbox) -> None:
+    users = debtors(sandbox, 2)
+    owner(sandbox, "update usance.cases set stage = 4")
+    sandbox.do("system", "agency.put", {"name": "north", "commission_ppm": 180_000, "max_cases": 5,
+                                        "valid_from": "2024-01-01"})  # fmt: skip
+    sandbox.do("operations", "contact.begin", {"user": users[0], "channel": "voice"})
+    told = sandbox.do("system", "cases.allocate", {}).answer
+    assert (told["cases"], told["placed"]) == (1, 1)
+    rows = case_rows(sandbox, "user_id, agency > 0, locked_until is not null")
+    assert [row[1:] for row in rows] == [[False, True], [True, False]]
+
+
 @pytest.fixture
 def placed(sandbox: Sandbox) -> tuple[Sandbox, list[str]]:
     """Three debtors, two of them with the agency north; there is another agency."""

@@ -166,17 +166,21 @@ def _allocated(rows: list[Any], agents: Agents, terms: list[AgencyTerms]) -> All
 
 
 async def _open_cases(transaction: asyncpg.Connection, moment: Moment) -> list[Any]:
-    """Cases that a person can work on a day: with no agency, not stopped, not put off."""
+    """Cases that can be given to somebody on a day: with no agency, not in work, stopped, put off.
+
+    One in work stays with whoever works it; an agency would take it out of their hands.
+    """
     until = datetime.combine(moment.business_date + timedelta(days=1), time(), moment.lender.zone)
     rows: list[Any] = await transaction.fetch(
         "select c.user_id, c.priority_minor, c.stage, c.agent, c.past_due_minor,"
         " coalesce(p.language, 'zh') as language from usance.cases c"
         " left join usance.contact_profiles p using (user_id)"
         " where c.closed_on is null and not c.is_automatic and c.agency = 0"
+        " and (c.locked_until is null or c.locked_until <= $2)"
         " and (c.next_at is null or c.next_at < $1) and not exists (select from usance.stops s"
         " where s.user_id = c.user_id and s.ended_at is null) order by c.user_id",
-        until.astimezone(UTC),
-    )
+        until.astimezone(UTC), moment.at,
+    )  # fmt: skip
     return rows
 
 
