@@ -219,6 +219,17 @@ def test_loans_of_one_user_are_numbered_together(tmp_path: Path) -> None:
     assert book.read("loans")["user_loan_no"].to_pylist() == [1, 2, 1, 2]
 
 
+def test_rates_with_a_comma_and_amounts_with_a_sign(tmp_path: Path) -> None:
+    row = {"contract": "A", "Betrag": "€ 9.000,00", "Zins": "12,61%", "Kupon": "7.5%", "Raten": "6",
+           "Beginn": "15.01.2024", "Erste": "15.02.2024", "Garantie": "", "Gebuehr": "",
+           "Vorab": "", "Plan": "", "Modell": ""}  # fmt: skip
+    book = Book.create(tmp_path / "book")
+    import_rows(book, write(tmp_path / "l.csv", [row]), parse_intake(LOAN_MAP, "l.yaml"))
+    kept = book.read("loans").to_pylist()[0]
+    assert (kept["principal_minor"], kept["rate_ppm"], kept["coupon_ppm"]) == (
+        900_000, 126_100, 75_000)  # fmt: skip
+
+
 def test_facts_of_the_group_are_read_by_their_kind(tmp_path: Path) -> None:
     row = {"no": "1", "what": "cost_incurred", "company": "2", "day": "2024-01-31",
            "amount": "500", "detail": '{"function": "marketing"}'}  # fmt: skip

@@ -104,7 +104,7 @@ def _currency(given: Any, where: str) -> str:
     if given == Currency.CNY.label.upper() or given == "CNY":
         return "CNY"
     fix = "Give CNY: deals in a foreign currency, hedges and floating rates are not offered"
-    raise DealError(f"the currency {given}", where=where, fix=fix)
+    raise DealError(f"the currency is {given}", where=where, fix=fix)
 
 
 def _parties(given: Any, where: str) -> Mapping[str, str]:

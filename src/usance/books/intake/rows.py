@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar
 
 from usance.base.codes import Code, parse
-from usance.base.column_files import AMOUNTS
+from usance.base.column_files import AMOUNTS, SIGN, ColumnNames
 from usance.base.csv_lines import row_word
 from usance.base.dates import parse_moment
 from usance.base.errors import DateError, DocumentError, InputError, UsanceError, raise_all
@@ -56,7 +57,8 @@ class IntakeRow:
         """An amount in minor units, 0 where there is none."""
         thousands, decimal = AMOUNTS[self.mapping.amounts]
         given = self.text(name)
-        plain = given.replace(thousands, "") if thousands else given
+        bare = re.sub(SIGN, "", given) if self.mapping.amounts != ColumnNames.amounts else given
+        plain = bare.replace(thousands, "") if thousands else bare
         plain = plain.replace(decimal, ".") if decimal != "." else plain
         return self._read(
             name, plain, 0, lambda it, at: Money.parse(it, self.currency, where=at).minor
@@ -64,9 +66,10 @@ class IntakeRow:
 
     def rate(self, name: str, default: int = 0) -> int:
         """A rate in parts per million."""
-        return self._read(
-            name, self.text(name), default, lambda it, at: Rate.parse(it, where=at).ppm
-        )
+        _, decimal = AMOUNTS[self.mapping.amounts]
+        given = self.text(name)
+        plain = given.replace(decimal, ".") if given.count(decimal) == 1 else given
+        return self._read(name, plain, default, lambda it, at: Rate.parse(it, where=at).ppm)
 
     def whole(self, name: str, default: int = 0) -> int:
         """A whole number."""
