@@ -53,3 +53,13 @@ def test_requests_while_it_is_not_in_force_are_not_eligible_for_a_source() -> No
     why = explain_source(requests_of(96), book, 1)["versions"][0]
     assert why["excluded_ppm"] == {"not in force": 500_000}
     assert why["eligible_ppm"] == 500_000
+
+
+def test_a_source_that_declined_is_not_the_next_best() -> None:
+    book = mandates(source(approval_rate="50%"), OPEN)
+    requests = requests_of(16)
+    told = [explain_loan(requests, book, int(loan)) for loan in requests.loan_id]
+    declined = [each for each in told if set(each["asked"]) - {each["source"]}]
+    assert declined
+    for each in told:
+        assert not each["next_best"] or each["next_best"]["source"] not in each["asked"]

@@ -95,7 +95,7 @@ def explain_loan(
     others = [
         each
         for each in ranked
-        if not each.excluded and each.net_minor > 0 and each.source != chosen
+        if not each.excluded and each.net_minor > 0 and each.source not in (chosen, *asked)
     ]
     return {
         "loan": print_id("ln", loan_id),
