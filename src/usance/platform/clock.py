@@ -47,7 +47,7 @@ class OrderDue(NamedTuple):
 
 MAX_STEPS = 1_000_000
 """More than falls due in one advance of any sandbox."""
-CLOCK_TURN = 7_305_804_402_566_558
+CLOCK_TURN = 7_305_804_402_566_559
 """The advisory lock of whoever moves the clock."""
 
 
