@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,14 @@ def test_the_lock_holds_between_processes_and_ends_with_them(tmp_path: Path) -> 
         other.kill()
     with lock(tmp_path / "lock"):
         pass
+
+
+def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
+    """What is no file is written to; a file in the place of a device would be the end of it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    replace(pipe, b"whole")
+    assert os.read(reader, 9) == b"whole"
+    assert pipe.is_fifo()
+    os.close(reader)

@@ -225,6 +225,10 @@ def test_no_time_left_is_told_while_kernels_are_compiled(
 # Standard output and other files
 
 
+WHOLE_MODULES = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Under a limit Python would keep halves of compiled modules, and others would read them."""
+
+
 def limited() -> None:
     """No file may grow beyond the limit; a write says so instead of ending the process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -258,7 +262,7 @@ def test_a_file_that_cannot_be_written_is_not_standard_output(
 ) -> None:
     def told(*words: str) -> subprocess.CompletedProcess[str]:
         given = [sys.executable, "-c", WRITES, str(tmp_path / "large"), *words]
-        env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        env = {**os.environ, **WHOLE_MODULES, "PYTHONUNBUFFERED": unbuffered}
         return subprocess.run(
             given, text=True, capture_output=True, check=False, preexec_fn=limited, env=env
         )
@@ -305,7 +309,7 @@ def test_standard_error_that_is_full_changes_no_exit_code(unbuffered: str) -> No
 def test_a_limit_met_by_standard_output_is_its_own(unbuffered: str, tmp_path: Path) -> None:
     words = "loan schedule --principal 900 --rate 5% --instalments 1200 --disbursed-on 2024-01-15"
     code = f"import sys; from usance.cli import main; sys.exit(main({words.split()!r}))"
-    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    env = {**os.environ, **WHOLE_MODULES, "PYTHONUNBUFFERED": unbuffered}
     with (tmp_path / "answer").open("w") as answer:
         told = subprocess.run(
             [sys.executable, "-c", code], text=True, stdout=answer, stderr=subprocess.PIPE,

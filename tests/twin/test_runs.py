@@ -282,7 +282,7 @@ def test_a_release_that_finds_no_room_leaves_the_old_one_whole(tmp_path: Path) -
     page = tmp_path / "run" / "release" / "2023Q1.html"
     content = page.read_bytes()
     code = (
-        "import resource, sys; from usance.cli import main;"
+        "import resource, sys; sys.dont_write_bytecode = True; from usance.cli import main;"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(content) - 1},) * 2);"
         "sys.exit(main(sys.argv[1:]))"
     )

@@ -36,6 +36,7 @@ run_into(Path(sys.argv[1]), faulty(), last={last}, shard_bits={bits}, progress=t
 """
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True
 from pathlib import Path
 from tests.twin.runs import faulty, run_into
 from usance.twin.errors import DiskFull

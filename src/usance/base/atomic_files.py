@@ -66,9 +66,15 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file's content in one step; a reader sees the old or the new, never a part."""
+    """Replace a file's content in one step; a reader sees the old or the new, never a part.
+
+    A device or a pipe is written to: a file in its place would be the end of it.
+    """
     if path.is_dir():
         raise FileRefused(f"{path} is a folder", where=str(path), fix="Name a file inside it")
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     new = path.with_name(f"{path.name}.new")
     try:
         new.write_bytes(content)

@@ -8,7 +8,7 @@ too much goes back; or a borrower past due asks for help, and is offered a plan.
 >>> given = Incidents(charged_back_ppm=200_000, asks_for_help_ppm=900_000)
 >>> loans = np.array([16385, 32769, 49153, 65537])
 >>> incidents(7, given, 648, loans, np.array([False, False, True, True])).tolist()
-[0, 0, 3, 1]
+[0, 1, 3, 3]
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def test_somebody_is_invited_by_two_and_signs_in_with_the_password_told_once(
     page = done(browser, "person.invite", email="new@work.example", role="auditor")
     approval = re.search(r"control/approvals/(ap_\w+)", page.text)
     assert approval is not None, told(page)
-    enter(browser, roles["credit_lead"])
+    enter(browser, roles["finance_controller"])
     marked = {f"approval.{approval[1]}": "1", "key": "bulk"}
     page = browser.post(f"{HOME}/control", data=marked)
     password = next(value for name, value in facts(page).items() if approval[1] in name)

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from usance.base.atomic_files import replace
 from usance.base.dates import format_month
+from usance.base.errors import FileRefused
 from usance.books.statements.layout import title_of
 from usance.pages.charts import Figure, lines
 from usance.pages.components import Row, cell, number, table, table_row
@@ -129,9 +130,10 @@ def write_files(answer: WhatIfAnswer, folder: Path) -> dict[str, Path]:
     for kind, path in files.items():
         try:
             replace(path, content[kind].encode())
-        except OSError as error:
+        except (OSError, FileRefused) as error:
             fix = "Make it writable, and run the same command again: the runs stand"
-            what = f"cannot be written: {error.strerror}"
+            why = error.strerror if isinstance(error, OSError) else error.what
+            what = f"cannot be written: {why}"
             raise WhatIfError(what, where=str(path), fix=fix) from error
     return files
 
