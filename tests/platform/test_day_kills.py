@@ -11,6 +11,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
@@ -77,9 +79,19 @@ Life = Callable[[Platform, Path], Awaitable[object]]
 
 
 def begun(server: Embedded, name: str, home: Path, life: Life) -> int:
-    """A machine of its own that lives the day: a process, so that it can be killed."""
-    if process := os.fork():
-        return process
+    """A machine of its own that lives the day or closes: a process, so that it can be killed.
+
+    A day is lived by a copy of this process, which is quick. A close begins by itself: a copy would
+    wait for ever for the threads of libraries that measure.
+    """
+    if life is the_close:
+        words = [str(server.home), name, str(home)]
+        code = "import sys; from tests.platform.test_day_kills import closed; closed(*sys.argv[1:])"
+        process = subprocess.Popen([sys.executable, "-c", code, *words])
+        process.returncode = 0  # it is waited for by its number
+        return process.pid
+    if copy := os.fork():
+        return copy
     is_over = False
     try:
         asyncio.run(_live(server, name, home, life))
@@ -88,6 +100,11 @@ def begun(server: Embedded, name: str, home: Path, life: Life) -> int:
         if not is_over:
             traceback.print_exc()
         os._exit(not is_over)
+
+
+def closed(folder: str, name: str, home: str) -> None:
+    """Close in this process what another one has begun."""
+    asyncio.run(_live(Embedded(Path(folder)), name, Path(home), the_close))
 
 
 async def _live(server: Embedded, name: str, home: Path, life: Life) -> None:
