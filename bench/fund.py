@@ -104,6 +104,7 @@ def large_deal() -> Deal:
     for old, new in (
         ("periods: 12", "periods: 36"),
         ("months: 12", "months: 36"),
+        ("legal_final_on: 2026", "legal_final_on: 2028"),
         ("price_minor: 9900000000", f"price_minor: {POOL - 10**8}"),
         ("balance_minor: 10000000000", f"balance_minor: {POOL}"),
         ("[A, B, S]", "[A, B, C, D, S]"),
