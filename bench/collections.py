@@ -17,7 +17,7 @@ import asyncpg
 import numpy as np
 
 from bench.report import Report
-from usance.platform.commands.cases import ServeCases
+from usance.platform.commands.collections.cases import ServeCases
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM, Principal

@@ -30,16 +30,16 @@ from usance.books.loans.fact_amounts import fact_amounts
 from usance.books.posting_templates import posting_template
 from usance.loan.facts import Fact
 from usance.platform.closing.caches import compare_caches
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.day import HalfDay, serve_half
 from usance.platform.lake.export import export
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
-from usance.platform.loan_fold import PackedLoan, unpack
-from usance.platform.loan_record import load_loans
 from usance.platform.principals import Principal
-from usance.platform.settlement import Parts, owed
+from usance.platform.records.loan_fold import PackedLoan, unpack
+from usance.platform.records.loan_record import load_loans
+from usance.platform.settlement.owed_amounts import Parts, owed
 from usance.platform.store.bulk import read_rows
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded

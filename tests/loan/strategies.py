@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.loan.cases import OWN_MOVES, TO_DUE_DATE, Event, History, Move
+from usance.base.calendars import Roll
 from usance.base.codes import Component
 from usance.base.dates import add_days
 from usance.loan.convention import (
@@ -17,7 +18,6 @@ from usance.loan.convention import (
     Allocation,
     Amortisation,
     Bucket,
-    BusinessDayRoll,
     Convention,
     DayCount,
     DueStatus,
@@ -67,9 +67,9 @@ def conventions(draw: Draw) -> Convention:
         roll=draw(
             st.sampled_from(
                 [
-                    BusinessDayRoll.FOLLOWING,
-                    BusinessDayRoll.MODIFIED_FOLLOWING,
-                    BusinessDayRoll.NONE,
+                    Roll.FOLLOWING,
+                    Roll.MODIFIED_FOLLOWING,
+                    Roll.NONE,
                 ]
             )
         ),

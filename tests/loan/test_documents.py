@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from usance.base.calendars import Roll
 from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import to_day
 from usance.base.document_places import document_places
@@ -21,7 +22,6 @@ from usance.loan.convention import (
     CONVENTIONS,
     DEFAULT_ALLOCATION,
     Amortisation,
-    BusinessDayRoll,
     DayCount,
     DueStatus,
     EarlyPayment,
@@ -130,7 +130,7 @@ def test_every_option_of_a_convention_can_be_written(read: Any) -> None:
     assert convention == CONVENTIONS["level_daily"].named(
         "weekly", amortisation=Amortisation.EQUAL_PRINCIPAL, day_count=DayCount.ACTUAL_360,
         unit=PeriodUnit.WEEKS, every=2, month_end=MonthEnd.LAST_DAY, calendar="weekends",
-        roll=BusinessDayRoll.FOLLOWING, level_basis=LevelBasis.DAYS, rounding=Rounding.HALF_EVEN,
+        roll=Roll.FOLLOWING, level_basis=LevelBasis.DAYS, rounding=Rounding.HALF_EVEN,
         round_to_minor=10, difference=RoundingDifference.FIRST, early=EarlyPayment.REAMORTISE,
         settlement_interest=SettlementInterest.FULL_PERIOD,
     )  # fmt: skip

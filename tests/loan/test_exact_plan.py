@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.calendars import Calendar
+from usance.base.calendars import Calendar, Roll
 from usance.base.codes import Component
 from usance.base.errors import CodeError
 from usance.loan.convention import (
     CONVENTIONS,
     Amortisation,
-    BusinessDayRoll,
     Convention,
     DayCount,
     LevelBasis,
@@ -110,21 +109,19 @@ def test_calendars_move_due_dates_and_not_the_anchor() -> None:
     holidays = Calendar(holidays=frozenset({date(2024, 4, 1)}))
     terms = BASE.changed(
         instalments=3, disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29),
-        convention=LEVEL.named("x", calendar="here", roll=BusinessDayRoll.FOLLOWING),
+        convention=LEVEL.named("x", calendar="here", roll=Roll.FOLLOWING),
     )  # fmt: skip
     rows = schedule(terms, {"here": holidays})
     assert [f"{row.due_on:%m-%d}" for row in rows] == ["02-29", "04-02", "04-30"]
     assert column(rows, "total")[0] == column(rows, "total")[1]
-    back = terms.changed(
-        convention=LEVEL.named("x", calendar="here", roll=BusinessDayRoll.MODIFIED_FOLLOWING)
-    )
+    back = terms.changed(convention=LEVEL.named("x", calendar="here", roll=Roll.MODIFIED_FOLLOWING))
     assert schedule(back, {"here": holidays})[1].due_on == date(2024, 3, 29)
     with pytest.raises(CodeError):
         schedule(terms)
     early = terms.changed(
         disbursed_on=date(2024, 3, 29),
         first_due_on=date(2024, 3, 30),
-        convention=LEVEL.named("x", calendar="weekends", roll=BusinessDayRoll.PRECEDING),
+        convention=LEVEL.named("x", calendar="weekends", roll=Roll.PRECEDING),
     )
     with pytest.raises(TermsDateError):
         schedule(early)

@@ -36,15 +36,15 @@ from usance.platform.api.serve import bound
 from usance.platform.client import calls
 from usance.platform.client.calls import Call
 from usance.platform.client.client import AsyncClient
-from usance.platform.commands.applications import Apply
-from usance.platform.commands.clock import set_clock
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.loan_events import ChargeBack, Refund, Waive
-from usance.platform.commands.payments import BookPayment
-from usance.platform.commands.plans import AnswerPlan, OfferPlan
-from usance.platform.commands.servicing import ServeLoan
+from usance.platform.commands.control.clock import set_clock
+from usance.platform.commands.lending.applications import Apply
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.loan_events import ChargeBack, Refund, Waive
+from usance.platform.commands.loans.payments import BookPayment
+from usance.platform.commands.loans.plans import AnswerPlan, OfferPlan
+from usance.platform.commands.loans.servicing import ServeLoan
+from usance.platform.commands.people.users import RegisterUser
 from usance.platform.commands.unit_of_work import now
-from usance.platform.commands.users import RegisterUser
 from usance.platform.lender import Lender, SourceTerms
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM, Principal

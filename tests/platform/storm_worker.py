@@ -8,8 +8,8 @@ from datetime import date
 from pathlib import Path
 
 from usance.base.ids import print_id
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.live import Platform
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded

@@ -17,7 +17,7 @@ import pytest
 from tests.platform.databases import fresh, with_owner
 from tests.platform.sandbox import Sandbox, installed
 from tests.platform.test_orders import debtor, orders
-from usance.platform.commands.clock import AdvanceClock
+from usance.platform.commands.control.clock import AdvanceClock
 from usance.platform.errors import LenderPaused, OrdersNotAsked, OutboundRefused
 from usance.platform.jobs.queue import NewJob, enqueue, take
 from usance.platform.lender import sandbox_document

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.platform.sandbox import Sandbox
-from usance.platform.commands import control
+from usance.platform.commands.control import in_force
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.refusals import WrongState
@@ -68,7 +68,7 @@ def test_two_who_approve_at_once_have_one_effect(sandbox: Sandbox) -> None:
 def test_without_turns_there_would_be_two(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "TURN", "select $1::bigint")
+    monkeypatch.setattr(in_force, "TURN", "select $1::bigint")
     _, facts = at_once(sandbox, 8)
     assert facts > 8
 

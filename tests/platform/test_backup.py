@@ -21,7 +21,7 @@ from usance.platform.installation import install
 from usance.platform.lake.export import export
 from usance.platform.lender import read_lender, sandbox_document
 from usance.platform.live import Platform
-from usance.platform.reads.gauges import Gauge, condition
+from usance.platform.reads.control.gauges import Gauge, condition
 from usance.platform.restore import release, restore_home
 from usance.platform.store.backup import LogReceiver, bases, last_backup, take_base, verify
 from usance.platform.store.database import Database

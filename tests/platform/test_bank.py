@@ -11,7 +11,7 @@ from datetime import date
 from tests.platform.applicants import borrower, drawn
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_loan_states import differences
-from usance.platform.commands.payments import BookPayment, ReversePayment
+from usance.platform.commands.loans.payments import BookPayment, ReversePayment
 from usance.platform.errors import StaleRead
 from usance.platform.live import Platform
 from usance.platform.principals import Principal

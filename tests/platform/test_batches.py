@@ -17,8 +17,8 @@ from tests.platform.test_concurrency import many
 from tests.platform.test_loan_states import differences
 from usance.base.ids import print_id
 from usance.platform.commands import batches
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.errors import NotFound
 from usance.platform.live import Platform
 from usance.platform.principals import Principal

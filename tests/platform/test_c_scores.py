@@ -12,8 +12,8 @@ import pytest
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import at, owner
 from usance.base.errors import InputError
-from usance.platform.c_scores import CaseHistory, case_history, rows_of, trained, watched
-from usance.platform.collection_settings import MODEL_FILES, model_of
+from usance.platform.desk.c_scores import CaseHistory, case_history, rows_of, trained, watched
+from usance.platform.desk.collection_settings import MODEL_FILES, model_of
 from usance.platform.live import Platform
 
 FIRST, EVENING = date(2024, 5, 1), date(2024, 7, 2)

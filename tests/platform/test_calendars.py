@@ -20,7 +20,7 @@ from usance.platform.business_calendars import business_days, calendar_ends
 from usance.platform.closing.day_end import end_day
 from usance.platform.lender import Lender, read_lender, sandbox_document
 from usance.platform.live import Platform
-from usance.platform.reads.gauges import condition
+from usance.platform.reads.control.gauges import condition
 from usance.platform.store.server import Embedded
 
 

@@ -17,7 +17,7 @@ from tests.platform.test_closing import balances, book_balances, close_month, lo
 from usance.base.book import Book
 from usance.books.chart import load_chart
 from usance.platform.closing.caches import compare_caches
-from usance.platform.commands.clearing import CLEARED, CLEARING_RULES, PostClearing
+from usance.platform.commands.money.clearing import CLEARED, CLEARING_RULES, PostClearing
 from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM

@@ -23,8 +23,8 @@ from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.periods import parse_close_period
 from usance.platform.closing.control import ledger_differences
 from usance.platform.closing.month_end import LiveClose, MonthEnd
-from usance.platform.commands.payments import BookPayment
-from usance.platform.commands.periods import BeginClose
+from usance.platform.commands.control.periods import BeginClose
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.errors import LedgerDiffers
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs

@@ -9,7 +9,7 @@ from typing import Any
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import owner
 from tests.platform.test_desks import pay, read
-from usance.platform.reads.collection_results import ResultsBy, results
+from usance.platform.reads.collections.collection_results import ResultsBy, results
 
 FIRST = date(2024, 1, 1)
 USERS, DAYS = 60, 75

@@ -19,8 +19,8 @@ from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_loan_states import differences
 from usance.loan.errors import ReversalError
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.payments import BookPayment, ReversePayment
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.payments import BookPayment, ReversePayment
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlatformError, StaleRead
 from usance.platform.live import Platform

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from tests.platform.sandbox import Sandbox
-from usance.platform.commands.configuration import FORM, differences, exported, read_configuration
+from usance.platform.commands.control.configuration import (
+    FORM,
+    differences,
+    exported,
+    read_configuration,
+)
 from usance.platform.commands.unit_of_work import Outcome
 from usance.platform.errors import InvalidField
 from usance.platform.live import Platform

@@ -16,7 +16,7 @@ import pytest
 
 from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
-from usance.platform.commands import contacts
+from usance.platform.commands.collections import contacts
 from usance.platform.errors import Refused, StaleRead
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind

@@ -12,11 +12,11 @@ from tests.platform.sandbox import Sandbox
 from usance.platform.errors import AuthorityExceeded, InvalidField, NotFound
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.reads import plans as help_reads
-from usance.platform.reads.data_rights import requests_of
-from usance.platform.reads.overrides import overrides
+from usance.platform.reads.lending.overrides import overrides
+from usance.platform.reads.loans import plans as help_reads
+from usance.platform.reads.people.data_rights import requests_of
+from usance.platform.records.user_record import read_id
 from usance.platform.refusals import WrongState
-from usance.platform.user_record import read_id
 
 PERSON = {"name": "Ada Lim", "national_id": "11010519491231002X", "phone": "+8613800000001",
           "email": ""}  # fmt: skip

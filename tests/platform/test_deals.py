@@ -18,12 +18,12 @@ from usance.base.dates import last_of_month
 from usance.base.ids import print_id
 from usance.base.money import half_up
 from usance.books.chart import load_chart
-from usance.platform.deal_record import load_deal
 from usance.platform.errors import PlatformError
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
+from usance.platform.records.deal_record import load_deal
 from usance.platform.refusals import LoanInDeal
 
 DEAL: dict[str, Any] = {

@@ -12,12 +12,12 @@ import pytest
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import at, owner
 from tests.platform.test_contacts import debtors as contacts_debtors
-from usance.platform.contact_desk import letter_of, send_due
+from usance.platform.desk.contact_desk import letter_of, send_due
 from usance.platform.errors import InvalidField, NotFound, Refused
 from usance.platform.live import Platform
-from usance.platform.reads.case_results import commission
-from usance.platform.reads.cases import channels
-from usance.platform.reads.collection_results import results
+from usance.platform.reads.collections.case_results import commission
+from usance.platform.reads.collections.cases import channels
+from usance.platform.reads.collections.collection_results import results
 from usance.platform.refusals import PlacementRefused
 from usance.service.collections.channels import LocalChannel, Outgoing
 from usance.service.collections.contact_rules import Channel

@@ -13,7 +13,7 @@ import pytest
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import at, debtors
 from usance.platform.assistant.model_port import HttpModel, configured_model
-from usance.platform.commands.drafts import MakeDraft, prepare
+from usance.platform.commands.collections.drafts import MakeDraft, prepare
 from usance.platform.errors import InvalidField, ServerError
 from usance.platform.live import Platform
 

@@ -19,7 +19,7 @@ from tests.platform.test_kills import MOMENT
 from tests.platform.test_loan_states import differences
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
-from usance.platform.commands.drawdowns import Draw
+from usance.platform.commands.lending.drawdowns import Draw
 from usance.platform.errors import ServerError
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform

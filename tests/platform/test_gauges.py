@@ -20,7 +20,7 @@ from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.live import Platform
 from usance.platform.logs import JsonLines, Lines
-from usance.platform.reads.gauges import condition
+from usance.platform.reads.control.gauges import condition
 from usance.platform.refusals import NoLine
 
 

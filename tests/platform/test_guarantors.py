@@ -14,9 +14,9 @@ from tests.platform.test_orders import advance
 from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
-from usance.platform.reads import guarantors as reads
-from usance.platform.reads.letters import claim_letter
-from usance.platform.reads.settlements import settlement_control
+from usance.platform.reads.loans.letters import claim_letter
+from usance.platform.reads.settlement import guarantors as reads
+from usance.platform.reads.settlement.settlements import settlement_control
 from usance.platform.refusals import AmountBeyond, ReferenceUsed, WrongState
 from usance.platform.store.server import Embedded
 from usance.service.documents.letters import Letter

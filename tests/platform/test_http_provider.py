@@ -19,7 +19,7 @@ import pytest
 
 from tests.platform.applicants import GOOD
 from tests.platform.databases import fresh
-from usance.platform.commands.clock import AdvanceClock
+from usance.platform.commands.control.clock import AdvanceClock
 from usance.platform.errors import CircuitOpen, OutboundRefused, UnreadableAnswer
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform

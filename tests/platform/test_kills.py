@@ -21,7 +21,7 @@ from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox, installed
 from tests.platform.test_concurrency import many
 from tests.platform.test_loan_states import differences
-from usance.platform.commands.drawdowns import Draw
+from usance.platform.commands.lending.drawdowns import Draw
 from usance.platform.errors import ServerError
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform

@@ -14,12 +14,12 @@ from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from usance.assess.fraud.links import Attribute, Link, LinkIndex
 from usance.base.ids import parse_id
-from usance.platform.commands.links import card_index, device_index, link_inputs
+from usance.platform.commands.people.links import card_index, device_index, link_inputs
 from usance.platform.errors import InvalidField
 from usance.platform.live import Platform
+from usance.platform.records.user_record import load_user
 from usance.platform.security.phones import phone_index
 from usance.platform.store.write_set import Owner, WriteSet, write
-from usance.platform.user_record import load_user
 from usance.platform.vault import Vault
 
 NOW = datetime(2024, 7, 1, 2, tzinfo=UTC)

@@ -40,7 +40,7 @@ from usance.books.rules import load_rules
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.measure.definitions import load_definitions
 from usance.platform.closing.month_end import LiveClose, MonthEnd, publish_period_metrics
-from usance.platform.commands.clock import set_clock
+from usance.platform.commands.control.clock import set_clock
 from usance.platform.commands.unit_of_work import now
 from usance.platform.installation import install
 from usance.platform.lender import sandbox_document

@@ -25,7 +25,7 @@ from tests.platform.test_live_equals_twin import (
 )
 from tests.twin.test_day_by_day import lively
 from usance.platform.client.client import AsyncClient, CallFailed
-from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.errors import ServerError
 from usance.platform.store.database import connection_failures
 from usance.platform.store.server import Embedded

@@ -15,7 +15,7 @@ from tests.platform.databases import fresh
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_loan_states import differences
 from usance.base.errors import UsanceError
-from usance.platform.commands.periods import BeginClose
+from usance.platform.commands.control.periods import BeginClose
 from usance.platform.errors import PlatformError, StaleRead
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform

@@ -20,9 +20,9 @@ from usance.platform.commands.unit_of_work import now
 from usance.platform.ledger.fact_postings import amounts_on
 from usance.platform.ledger.recompute import StateDifference, differing_states, packed
 from usance.platform.live import Platform
-from usance.platform.loan_fold import receive
-from usance.platform.loan_record import LoanRecord
 from usance.platform.pricing import convention_code
+from usance.platform.records.loan_fold import receive
+from usance.platform.records.loan_record import LoanRecord
 from usance.platform.store.server import Embedded
 
 DRAWN, TODAY = date(2024, 1, 15), date(2024, 9, 1)

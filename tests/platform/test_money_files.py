@@ -8,7 +8,7 @@ import pytest
 
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_orders import advance, debtor, orders
-from usance.platform.commands.money_files import TakeFile
+from usance.platform.commands.money.money_files import TakeFile
 from usance.platform.partners.file_evidence import take_file
 from usance.platform.refusals import FileRefused
 

@@ -11,7 +11,7 @@ from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import at, debtors, owner
 from tests.platform.test_desks import read
 from usance.platform.errors import NotFound
-from usance.platform.reads.cases import one_case
+from usance.platform.reads.collections.cases import one_case
 from usance.platform.refusals import ContactDailyLimit, ContactQuietHours
 
 NOON = "2024-01-02 04:00+00"

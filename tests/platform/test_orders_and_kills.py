@@ -18,7 +18,7 @@ from tests.platform.applicants import GOOD
 from tests.platform.databases import fresh
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_kills import crash, own, wait_until_up
-from usance.platform.commands.clock import AdvanceClock
+from usance.platform.commands.control.clock import AdvanceClock
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.partners.dispatch import take_notices

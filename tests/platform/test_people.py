@@ -13,7 +13,7 @@ from tests.platform.sandbox import Sandbox
 from usance.base.ids import print_id
 from usance.platform.errors import InvalidField, MissingField, NotFound, UnknownField
 from usance.platform.live import Platform
-from usance.platform.reads.applications import trace
+from usance.platform.reads.lending.applications import trace
 from usance.platform.refusals import (
     AccountNeeded,
     AccountWaits,

@@ -16,15 +16,15 @@ from tests.platform.test_orders import advance, debtor, orders
 from usance.base.dates import parse_moment
 from usance.base.errors import UsanceError
 from usance.loan import replay
-from usance.platform.commands.debits import OrderDebit
+from usance.platform.commands.money.debits import OrderDebit
 from usance.platform.errors import InvalidField
 from usance.platform.live import Platform
-from usance.platform.loan_record import load_loan
 from usance.platform.partners.dispatch import move_orders
 from usance.platform.principals import SYSTEM
+from usance.platform.records.loan_record import load_loan
+from usance.platform.records.user_record import read_id
 from usance.platform.refusals import PlanNotOffered, WrongState
 from usance.platform.store.server import Embedded
-from usance.platform.user_record import read_id
 from usance.service.help.plan_offers import HelpedLoan, PlanRequest, _position, offer_plan
 from usance.service.help.plan_rules import PlanKind, shipped_text
 
@@ -248,7 +248,7 @@ def test_without_a_look_at_the_moment_of_sending_a_stop_is_overtaken(
 
     user, _ = debtor(sandbox)
     advance(sandbox, "2024-07-31T23:59:00Z")
-    monkeypatch.setattr("usance.platform.commands.orders.stops_debits", unseen)
+    monkeypatch.setattr("usance.platform.commands.money.orders.stops_debits", unseen)
     sandbox.within(lambda platform: stop_and_send(platform, user, at_once=False))
     [made] = orders(sandbox, "debit")
     events = sandbox.read("operations", "order", made["order"])["events"]

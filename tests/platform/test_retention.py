@@ -12,10 +12,10 @@ from tests.platform.applicants import LISTED, borrower, drawn
 from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from usance.base.packs import CountryPack
-from usance.platform.commands.retention import RULES, ApplyRetention
+from usance.platform.commands.people.retention import RULES, ApplyRetention
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
-from usance.platform.reads.retention import rules, runs
+from usance.platform.reads.people.retention import rules, runs
 from usance.platform.store.database import Database
 
 DAY = date(2024, 7, 2)

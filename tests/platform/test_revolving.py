@@ -13,8 +13,8 @@ from tests.platform.test_concurrency import four, many
 from tests.platform.test_limit_storms import AMOUNT, MANDATE
 from usance.base.dates import to_day
 from usance.base.ids import print_id
-from usance.platform.commands.drawdowns import Draw
-from usance.platform.commands.payments import BookPayment
+from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.commands.unit_of_work import now
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform

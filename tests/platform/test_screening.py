@@ -15,7 +15,7 @@ from usance.platform.errors import ListsRefused
 from usance.platform.live import Platform
 from usance.platform.partners.dispatch import move_orders
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.reads.screening import hits as hits_of
+from usance.platform.reads.people.screening import hits as hits_of
 from usance.platform.refusals import WrongState
 from usance.platform.rescreening import enqueue_screening, screen_all
 from usance.platform.security.screening import FileLists, lists_of

@@ -13,7 +13,7 @@ import pytest
 
 from tests.platform.databases import with_owner
 from tests.platform.lender import FIRST, NOW, STAFF, do, prepare, within
-from usance.platform.commands.users import RegisterUser
+from usance.platform.commands.people.users import RegisterUser
 from usance.platform.errors import HeadRefused
 from usance.platform.ledger.heads import broken_heads, sign_day
 from usance.platform.ledger.seals import BrokenSeal, seal, verify

@@ -18,7 +18,7 @@ from usance.platform.errors import InvalidField, NotFound
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.refusals import WrongState
-from usance.platform.settlement import ledger_payable
+from usance.platform.settlement.owed_amounts import ledger_payable
 from usance.platform.store.server import Embedded
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from tests.platform.sandbox import Sandbox
 from usance.platform.clock import CLOCK_TURN, run_due
 from usance.platform.closing.day_end import end_day
 from usance.platform.closing.month_end import LAKE_LOCK
-from usance.platform.commands.deals import DEAL_LOCK
-from usance.platform.commands.periods import PERIOD_LOCK
+from usance.platform.commands.control.deals import DEAL_LOCK
+from usance.platform.commands.control.periods import PERIOD_LOCK
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import HalfDay
 from usance.platform.jobs.kinds import kinds_of

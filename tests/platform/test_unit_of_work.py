@@ -9,9 +9,9 @@ import pytest
 
 from tests.platform.lender import FIRST, SECOND, STAFF, do, prepare, seen, within
 from usance.platform.commands.command import Services
+from usance.platform.commands.people.users import RegisterUser
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, execute
-from usance.platform.commands.users import RegisterUser
 from usance.platform.errors import (
     ClientRefTaken,
     Forbidden,

@@ -10,7 +10,7 @@ import pytest
 from tests.platform.applicants import borrower, drawn
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_orders import advance
-from usance.platform.commands.money_files import TakeFile
+from usance.platform.commands.money.money_files import TakeFile
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.live import Platform
 from usance.platform.partners.file_evidence import take_file

@@ -13,7 +13,7 @@ import pytest
 from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import owner
 from tests.platform.test_desks import AUTOMATIC, debtors
-from usance.platform.contact_desk import send_due
+from usance.platform.desk.contact_desk import send_due
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
 from usance.platform.partners.http_channels import configured_channels

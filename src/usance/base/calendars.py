@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 
 from usance.base.dates import add_days, parse_date
@@ -40,7 +40,7 @@ _LEAP_YEAR = 2000
 _YEARLY, _BUT = "yearly", "but"
 
 
-class Roll(Enum):
+class Roll(StrEnum):
     """The rule that moves a date that is no business day."""
 
     NONE = "none"

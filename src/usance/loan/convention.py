@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from usance.base.calendars import Roll
 from usance.base.codes import Component
 
 
@@ -53,15 +54,6 @@ class MonthEnd(StrEnum):
 
     ANCHOR_DAY = "anchor_day"  # 31 Jan, 29 Feb, 31 Mar: the first day asked for, when it exists
     LAST_DAY = "last_day"  # an anchor on a month's last day stays on last days
-
-
-class BusinessDayRoll(StrEnum):
-    """Business-day adjustment of a due date."""
-
-    NONE = "none"
-    FOLLOWING = "following"
-    MODIFIED_FOLLOWING = "modified_following"
-    PRECEDING = "preceding"
 
 
 class Rounding(StrEnum):
@@ -190,7 +182,7 @@ class Convention:
     every: int = 1
     month_end: MonthEnd = MonthEnd.ANCHOR_DAY
     calendar: str = ""  # the name of a business-day calendar; none when empty
-    roll: BusinessDayRoll = BusinessDayRoll.NONE
+    roll: Roll = Roll.NONE
     level_basis: LevelBasis = LevelBasis.NOMINAL
     rounding: Rounding = Rounding.HALF_UP
     round_to_minor: int = 1  # the level instalment is a multiple of this

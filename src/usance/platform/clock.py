@@ -13,11 +13,11 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.ids import parse_id, print_id
-from usance.platform.commands.clock import Done, check_advance, set_clock
-from usance.platform.commands.offers import ExpireOffer
+from usance.platform.commands.control.clock import Done, check_advance, set_clock
+from usance.platform.commands.lending.offers import ExpireOffer
 from usance.platform.commands.unit_of_work import now
-from usance.platform.contact_desk import DeskRun, next_run, run_desk
 from usance.platform.day import HalfDay, next_half, serve_half
+from usance.platform.desk.contact_desk import DeskRun, next_run, run_desk
 from usance.platform.partners.dispatch import (
     DebitAttemptOn,
     move_order,

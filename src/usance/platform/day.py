@@ -21,15 +21,15 @@ from usance.base.codes import Component, Status
 from usance.base.dates import to_day
 from usance.base.ids import print_id
 from usance.loan.batch import Views, instalment_columns, view_columns
-from usance.platform.commands.cases import ServeCases
+from usance.platform.commands.collections.cases import ServeCases
 from usance.platform.commands.command import Moment
-from usance.platform.commands.servicing import ServeLoan, is_late
+from usance.platform.commands.loans.servicing import ServeLoan, is_late
 from usance.platform.commands.unit_of_work import now
 from usance.platform.deal_dates import enqueue_deals
 from usance.platform.jobs.queue import NewJob, enqueue
-from usance.platform.loan_columns import FoldColumns, fold_columns
-from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import SYSTEM
+from usance.platform.records.loan_columns import FoldColumns, fold_columns
+from usance.platform.records.loan_record import LoanRecord, load_loans
 from usance.service.loan_servicing import DayPart
 from usance.service.servicing_rules import ServicingRules
 

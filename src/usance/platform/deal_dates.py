@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from usance.platform.commands.deals import PayDeal
-from usance.platform.deal_record import load_deal
+from usance.platform.commands.control.deals import PayDeal
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.principals import SYSTEM
+from usance.platform.records.deal_record import load_deal
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform

@@ -30,7 +30,7 @@ from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandate, Mandates
 from usance.match.reservation.limit_names import NamedLimits
-from usance.platform.collection_settings import CollectionSettings, collection_settings
+from usance.platform.desk.collection_settings import CollectionSettings, collection_settings
 from usance.platform.errors import NotInstalled
 from usance.platform.refusals import MonthsNotOffered
 from usance.service.help.plan_rules import PlanRules, parse_rules, shipped_rules

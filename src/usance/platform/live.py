@@ -26,8 +26,8 @@ from usance.platform.assistant.model_port import LanguageModel
 from usance.platform.clock import clock_turn, run_until
 from usance.platform.command_figures import CommandFigures
 from usance.platform.commands.batches import BatchQueue
-from usance.platform.commands.clock import AdvanceClock, advance_after
 from usance.platform.commands.command import Services, Spec
+from usance.platform.commands.control.clock import AdvanceClock, advance_after
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, Work, do, now

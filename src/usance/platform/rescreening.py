@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
-from usance.platform.commands.screening import ScreenUser
+from usance.platform.commands.people.screening import ScreenUser
 from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.jobs.worker import Work

@@ -25,7 +25,7 @@ from usance.loan.columns import FactColumns
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.installation import PRODUCTS
 from usance.platform.ledger.opening import post_opening
-from usance.platform.loan_fold import packed_states, packed_terms
+from usance.platform.records.loan_fold import packed_states, packed_terms
 from usance.platform.store.bulk import load_rows
 
 if TYPE_CHECKING:

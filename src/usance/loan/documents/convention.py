@@ -12,6 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from usance.base.calendars import Roll
 from usance.base.codes import Component
 from usance.base.errors import unknown
 from usance.base.fields import Fields, amount_of, one_of, text, whole_of
@@ -21,7 +22,6 @@ from usance.loan.convention import (
     Allocation,
     Amortisation,
     Bucket,
-    BusinessDayRoll,
     Convention,
     DayCount,
     DueStatus,
@@ -41,7 +41,7 @@ _CHOICES: dict[str, type[Enum]] = {
     "day_count": DayCount,
     "unit": PeriodUnit,
     "month_end": MonthEnd,
-    "roll": BusinessDayRoll,
+    "roll": Roll,
     "level_basis": LevelBasis,
     "rounding": Rounding,
     "difference": RoundingDifference,
@@ -81,7 +81,7 @@ def read_convention(given: Fields, currency: str) -> Convention | None:
     options["allocation"] = _allocation(given)
     given.close()
     chosen = {key: value for key, value in options.items() if value is not None}
-    rolls = chosen.get("roll", BusinessDayRoll.NONE) is not BusinessDayRoll.NONE
+    rolls = chosen.get("roll", Roll.NONE) is not Roll.NONE
     if rolls and "calendar" not in given:
         where, fix = given.where("roll"), "Name a calendar, such as weekends, or leave roll out"
         given.problems.append(OptionError("a roll without a calendar", where=where, fix=fix))

@@ -23,14 +23,12 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import NamedTuple
 
-from usance.base.calendars import Calendar
-from usance.base.calendars import Roll as BaseRoll
+from usance.base.calendars import Calendar, Roll
 from usance.base.daycount import DayCount as BaseDayCount
 from usance.base.daycount import year_fraction
 from usance.base.errors import unknown
 from usance.base.money import half_even, half_up
 from usance.loan.convention import (
-    BusinessDayRoll,
     Convention,
     DayCount,
     MonthEnd,
@@ -166,12 +164,8 @@ def _rolled(
 ) -> list[date]:
     if convention.calendar not in calendars:
         raise unknown("calendar", convention.calendar, calendars, where="convention.calendar")
-    calendar, roll = calendars[convention.calendar], BaseRoll(convention.roll.value)
-    rolled = (
-        [calendar.roll(day, roll) for day in due]
-        if convention.roll != BusinessDayRoll.NONE
-        else due
-    )
+    calendar, roll = calendars[convention.calendar], convention.roll
+    rolled = [calendar.roll(day, roll) for day in due] if roll is not Roll.NONE else due
     if rolled[0] <= begin:
         raise TermsDateError(
             f"the first due date {due[0]} moves to {rolled[0]}, not after {begin}",

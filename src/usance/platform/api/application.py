@@ -46,7 +46,7 @@ from usance.platform.api.calls import json_response
 from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
 from usance.platform.console.routes import routes as console_routes
-from usance.platform.contact_desk import contact_loop
+from usance.platform.desk.contact_desk import contact_loop
 from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs

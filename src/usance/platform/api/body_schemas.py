@@ -1,6 +1,6 @@
 """Bodies of requests as JSON Schema, made from the commands that they are read into.
 
->>> from usance.platform.commands.users import RegisterUser
+>>> from usance.platform.commands.people.users import RegisterUser
 >>> schema_of(RegisterUser)["required"]
 ['client_ref', 'region']
 """

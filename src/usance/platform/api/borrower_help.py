@@ -9,9 +9,9 @@ from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED
 from usance.platform.api.shapes import Case, Object, Page, Plan
-from usance.platform.reads import plans as help_reads
+from usance.platform.reads.loans import plans as help_reads
 from usance.platform.reads.reading import Reading
-from usance.platform.user_record import load_user, read_id
+from usance.platform.records.user_record import load_user, read_id
 
 group = Group("Help", "channel", "operations")
 

@@ -19,9 +19,10 @@ from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import NotFound, UnknownField
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads import case_results, collection_results, configuration
-from usance.platform.reads import cases as reads
-from usance.platform.reads.collection_results import ResultsBy
+from usance.platform.reads.collections import case_results, collection_results
+from usance.platform.reads.collections import cases as reads
+from usance.platform.reads.collections.collection_results import ResultsBy
+from usance.platform.reads.control import configuration
 from usance.platform.reads.reading import Reading
 from usance.service.collections.promises import PromiseState
 from usance.service.collections.stages import Stage

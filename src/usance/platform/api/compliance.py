@@ -9,9 +9,10 @@ from usance.platform.api.groups import Group
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor, read_id_cursor
 from usance.platform.api.parameters import DAY, PAGED, one_of
 from usance.platform.api.shapes import Case, DataRequest, Object, Page
-from usance.platform.reads import data_rights, overrides, retention, screening
+from usance.platform.reads.lending import overrides
+from usance.platform.reads.people import data_rights, retention, screening
 from usance.platform.reads.reading import Reading
-from usance.platform.user_record import load_user, read_id
+from usance.platform.records.user_record import load_user, read_id
 
 group = Group("Compliance", "control")
 PEOPLE = ("channel", "operations")

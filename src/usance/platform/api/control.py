@@ -19,7 +19,7 @@ from usance.platform.api.shapes import Object, Page
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import InvalidField
-from usance.platform.reads import configuration
+from usance.platform.reads.control import configuration
 from usance.platform.reads.reading import Reading
 from usance.platform.security import access_reads
 from usance.platform.security.roles import Roles

@@ -12,7 +12,7 @@ from usance.platform.api.guard import Access
 from usance.platform.api.parameters import HISTORY, one_of
 from usance.platform.api.shapes import Page, Statement
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads.letters import (
+from usance.platform.reads.loans.letters import (
     agreement_letter,
     lender_name,
     name_of,
@@ -20,7 +20,7 @@ from usance.platform.reads.letters import (
     quote_letter,
     statement_of,
 )
-from usance.platform.user_record import owner_of, read_id
+from usance.platform.records.user_record import owner_of, read_id
 from usance.service.documents.letter_values import LANGUAGES
 
 group = Group("Channels", "channel", "operations", "finance")

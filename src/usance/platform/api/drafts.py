@@ -11,7 +11,7 @@ from usance.platform.api.calls import Call
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Object
-from usance.platform.commands.drafts import MakeDraft, prepare
+from usance.platform.commands.collections.drafts import MakeDraft, prepare
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import UnknownField

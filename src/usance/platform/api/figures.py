@@ -12,7 +12,7 @@ from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED, TEXT, one_of
 from usance.platform.api.shapes import Object, Page
-from usance.platform.commands.periods import close_answer
+from usance.platform.commands.control.periods import close_answer
 from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading
 

@@ -19,9 +19,9 @@ from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import NUMBER, PAGED, one_of
 from usance.platform.api.shapes import Page
-from usance.platform.deal_record import load_deal
-from usance.platform.reads import deals as reads
+from usance.platform.reads.control import deals as reads
 from usance.platform.reads.reading import Reading
+from usance.platform.records.deal_record import load_deal
 
 group = Group("Funding", "finance", "control", "institution")
 LANGUAGES = ("en", "zh", "both")

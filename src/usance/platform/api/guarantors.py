@@ -13,9 +13,9 @@ from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Object, Page
-from usance.platform.reads import guarantors as reads
-from usance.platform.reads.letters import claim_letter
+from usance.platform.reads.loans.letters import claim_letter
 from usance.platform.reads.reading import Reading
+from usance.platform.reads.settlement import guarantors as reads
 from usance.service.documents.letter_values import LANGUAGES
 
 group = Group("Guarantors", "operations", "finance")

@@ -22,7 +22,7 @@ from usance.platform.api.request_log import RequestLog
 from usance.platform.command_figures import BUCKETS, CommandFigures
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import MigrationError
-from usance.platform.reads.gauges import Gauge, condition
+from usance.platform.reads.control.gauges import Gauge, condition
 from usance.platform.store.database import connection_failures
 from usance.platform.store.migrations import status
 

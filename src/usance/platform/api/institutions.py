@@ -20,9 +20,9 @@ from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Loan, Object, Page
 from usance.platform.errors import NotFound
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads.institutions import funded_loans, mandate_rows
-from usance.platform.reads.letters import lender_name, report_of
-from usance.platform.reads.pre_loan_reports import pre_loan_report
+from usance.platform.reads.control.institutions import funded_loans, mandate_rows
+from usance.platform.reads.lending.pre_loan_reports import pre_loan_report
+from usance.platform.reads.loans.letters import lender_name, report_of
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 from usance.service.documents.letter_values import LANGUAGES

@@ -11,7 +11,7 @@ from usance.platform.api.groups import Group
 from usance.platform.jobs.queue import job_answer, job_by_id
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.reading import Reading
-from usance.platform.user_record import not_found
+from usance.platform.records.user_record import not_found
 
 READERS = ("control", "finance", "operations", "provider")
 group = Group("Jobs", *READERS)

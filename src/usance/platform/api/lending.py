@@ -26,9 +26,9 @@ from usance.platform.api.shapes import (
     Settlement,
 )
 from usance.platform.principals import PrincipalKind
-from usance.platform.reads.applications import replayed, trace
-from usance.platform.reads.commissions import commissions as earned
-from usance.platform.reads.documents import agreements
+from usance.platform.reads.lending.applications import replayed, trace
+from usance.platform.reads.lending.commissions import commissions as earned
+from usance.platform.reads.loans.documents import agreements
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 

@@ -19,7 +19,7 @@ from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Changed, Noticed, Payment
 from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
-from usance.platform.commands.payments import provider_of
+from usance.platform.commands.loans.payments import provider_of
 from usance.platform.commands.unit_of_work import Outcome, Work, answered_before, do
 from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading

@@ -15,10 +15,14 @@ from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_id_cursor
 from usance.platform.api.parameters import PAGED, one_of
 from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
-from usance.platform.reads.settlements import load_batch, load_settlement, settlement_control
+from usance.platform.reads.settlement.settlements import (
+    load_batch,
+    load_settlement,
+    settlement_control,
+)
+from usance.platform.records.user_record import read_id
 from usance.platform.security.permuted_ids import ids_of_party
-from usance.platform.settlement import InstitutionTerms
-from usance.platform.user_record import read_id
+from usance.platform.settlement.owed_amounts import InstitutionTerms
 from usance.service.guarantees.claim import ClaimState
 from usance.service.settlement.layout import write_file
 

@@ -18,9 +18,9 @@ from usance.platform.api.shapes import (
     PersonAnswer,
     User,
 )
+from usance.platform.reads.money.virtual_accounts import accounts_of_user
 from usance.platform.reads.reading import Reading
-from usance.platform.reads.virtual_accounts import accounts_of_user
-from usance.platform.user_record import load_user, read_id
+from usance.platform.records.user_record import load_user, read_id
 
 group = Group("Channels", "channel")
 READERS = ("channel", "operations")

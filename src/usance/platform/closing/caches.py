@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from usance.base.ids import print_id
 from usance.books.chart import load_chart
-from usance.platform.commands.clearing import CLEARED, CLEARING_RULES
+from usance.platform.commands.money.clearing import CLEARED, CLEARING_RULES
 from usance.platform.commands.unit_of_work import now
 from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.ledger.recompute import differing_states

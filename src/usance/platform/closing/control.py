@@ -14,7 +14,7 @@ from usance.base.columns import arrays
 from usance.base.errors import UsanceError
 from usance.books.chart import load_chart
 from usance.books.close.closes import CloseRef, previous_close
-from usance.platform.commands.clearing import CLEARING_RULES
+from usance.platform.commands.money.clearing import CLEARING_RULES
 from usance.platform.errors import LedgerDiffers
 from usance.platform.ledger.fact_postings import FACT_RULES
 

@@ -34,7 +34,7 @@ from usance.pages.reports.release import RELEASE_WRITERS
 from usance.pages.site.write import write_site
 from usance.platform.closing.control import ledger_differences
 from usance.platform.closing.tape import write_tape
-from usance.platform.commands.periods import LOCKED, BeginClose, FinishClose
+from usance.platform.commands.control.periods import LOCKED, BeginClose, FinishClose
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import LakeBehind
 from usance.platform.lake.export import compact, export
@@ -223,7 +223,7 @@ def over_at(moment: Moment, day: date) -> datetime:
 
 async def advance(platform: Platform, to: datetime) -> None:
     """Move a sandbox's clock however far, with everything that falls due on the way."""
-    from usance.platform.commands.clock import MAX_DAYS, AdvanceClock
+    from usance.platform.commands.control.clock import MAX_DAYS, AdvanceClock
 
     while True:
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:

@@ -1,13 +1,13 @@
 """Commands read from documents: every field known, of its type and within its bounds.
 
->>> from usance.platform.commands.users import RegisterUser
+>>> from usance.platform.commands.people.users import RegisterUser
 >>> read_command(RegisterUser, {"client_ref": "anna", "region": 3})
 RegisterUser(client_ref='anna', region=3, kind='consumer', registered_at=None)
 >>> read_command(RegisterUser, {"client_ref": "anna", "region": 3, "regoin": 4})
 Traceback (most recent call last):
 usance.platform.errors.UnknownField: body.regoin: there is no field regoin. \
 Did you mean 'region'? Give client_ref, region, kind, registered_at.
->>> from usance.platform.commands.quotes import MakeQuote
+>>> from usance.platform.commands.lending.quotes import MakeQuote
 >>> read_command(MakeQuote, {"amount": 2499})
 Traceback (most recent call last):
 usance.platform.errors.UnknownField: body.amount: there is no field amount. \

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from usance.platform.commands import (
+from usance.platform.commands.collections import (
     agency_cases,
-    applications,
-    breaks,
     cases,
-    claims,
-    clearing,
-    clock,
-    configuration,
     contacts,
-    control,
-    data_rights,
-    deals,
-    debits,
-    deposits,
     desks,
     drafts,
-    drawdowns,
-    jobs,
-    loan_events,
-    loan_quotes,
-    money_files,
-    offers,
-    orders,
-    payment_booking,
-    payments,
-    periods,
-    plan_rules,
-    plans,
-    quotes,
-    reconciliation,
-    retention,
-    review,
-    screening,
-    servicing,
-    settlements,
     strategies,
-    unallocated,
-    users,
-    virtual_accounts,
 )
 from usance.platform.commands.command import BatchHandler, Spec
+from usance.platform.commands.control import (
+    clock,
+    configuration,
+    deals,
+    in_force,
+    jobs,
+    periods,
+)
+from usance.platform.commands.lending import applications, drawdowns, offers, quotes, review
+from usance.platform.commands.loans import (
+    loan_events,
+    loan_quotes,
+    payment_booking,
+    payments,
+    plan_rules,
+    plans,
+    servicing,
+)
+from usance.platform.commands.money import (
+    breaks,
+    clearing,
+    debits,
+    money_files,
+    orders,
+    reconciliation,
+    unallocated,
+    virtual_accounts,
+)
+from usance.platform.commands.people import data_rights, retention, screening, users
+from usance.platform.commands.settlement import claims, deposits, settlements
 from usance.platform.partners import provider_files, webhooks
 from usance.platform.security import access_commands as access
 from usance.platform.security import borrower_access, rights, signing
@@ -184,25 +181,25 @@ _TABLE = (
          plans.answer),
     Spec("plan_rules.put", "plan_rules.in_force", CONTROL, plan_rules.PutPlanRules,
          plan_rules.put_plan_rules, TWO),
-    Spec("group_fact.state", "group_fact.stated", FINANCE, control.StateGroupFact,
-         control.state_group_fact, TWO),
+    Spec("group_fact.state", "group_fact.stated", FINANCE, in_force.StateGroupFact,
+         in_force.state_group_fact, TWO),
     Spec("deal.put", "deal.in_force", ("finance", "control"), deals.PutDeal, deals.put_deal, TWO),
     Spec("deal.pay", "deal.paid", ("finance", "jobs"), deals.PayDeal, deals.pay_deal),
     Spec("close.request", "close.requested", FINANCE, periods.RequestClose, periods.request_close),
     Spec("close.begin", "close.begun", JOBS, periods.BeginClose, periods.begin_close),
     Spec("close.finish", "close.finished", JOBS, periods.FinishClose, periods.finish_close),
     Spec("period.move", "period.moved", FINANCE, periods.MovePeriod, periods.move_period, TWO),
-    Spec("mandate.put", "mandate.in_force", ("institution", "control"), control.PutMandates,
-         control.put_mandates, TWO),
+    Spec("mandate.put", "mandate.in_force", ("institution", "control"), in_force.PutMandates,
+         in_force.put_mandates, TWO),
     Spec("mandate.try", "mandate.tried", ("institution", "control"), loan_quotes.TryMandates,
          loan_quotes.try_mandates),
-    Spec("parameter.put", "parameter.in_force", CONTROL, control.PutParameter,
-         control.put_parameter, TWO),
-    Spec("flow.put", "flow.in_force", CONTROL, control.PutFlow, control.put_flow, TWO),
-    Spec("model.put", "model.in_force", CONTROL, control.PutModel, control.put_model, TWO),
+    Spec("parameter.put", "parameter.in_force", CONTROL, in_force.PutParameter,
+         in_force.put_parameter, TWO),
+    Spec("flow.put", "flow.in_force", CONTROL, in_force.PutFlow, in_force.put_flow, TWO),
+    Spec("model.put", "model.in_force", CONTROL, in_force.PutModel, in_force.put_model, TWO),
     Spec("config.put", "config.in_force", CONTROL, configuration.PutConfiguration,
          configuration.put_configuration, TWO),
-    Spec("approval.reject", "approval.rejected", APPROVE, control.Reject, control.reject),
+    Spec("approval.reject", "approval.rejected", APPROVE, in_force.Reject, in_force.reject),
     Spec("key.create", "key.created", CONTROL, access.CreateKey, access.create, TWO),
     Spec("key.rotate", "key.rotated", ANYONE, access.RotateKey, access.rotate),
     Spec("key.end", "key.ended", CONTROL, access.EndKey, access.end),
@@ -227,8 +224,8 @@ _TABLE = (
 _BY_NAME = {spec.name: spec for spec in _TABLE}
 COMMANDS = {
     **_BY_NAME,
-    "approval.approve": Spec("approval.approve", "approval.approved", APPROVE, control.Approve,
-                             control.approve_with(_BY_NAME)),
+    "approval.approve": Spec("approval.approve", "approval.approved", APPROVE, in_force.Approve,
+                             in_force.approve_with(_BY_NAME)),
 }  # fmt: skip
 """Every command that the platform knows."""
 EVENTS = frozenset(spec.event for spec in COMMANDS.values()) | {

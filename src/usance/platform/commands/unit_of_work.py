@@ -24,7 +24,7 @@ from usance.platform.commands.command import (
     Spec,
     content_hash,
 )
-from usance.platform.commands.control import propose
+from usance.platform.commands.control.in_force import propose
 from usance.platform.errors import (
     Forbidden,
     KeyInFlight,
@@ -37,9 +37,9 @@ from usance.platform.errors import (
     RefusedBefore,
     StaleRead,
 )
-from usance.platform.loan_record import load_loans
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.reads.loans import schedule_answer
+from usance.platform.reads.loans.loan import schedule_answer
+from usance.platform.records.loan_record import load_loans
 from usance.platform.store.database import Database
 from usance.platform.store.write_set import Answer, AuditEntry, Event, Owner, WriteSet, write
 

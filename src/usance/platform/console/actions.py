@@ -15,7 +15,7 @@ from usance.loan.stored_rows import CHANGES
 from usance.platform.api.dry_run import effects_of
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.changes import with_last_change
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, redirect
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
 from usance.platform.lender import Lender
 
@@ -113,7 +113,7 @@ async def act(visit: Visit) -> Response:
         told_to = await with_last_change(visit, error, _loan(visit), given.get("payment", ""))
         return _form(visit, action, given, providers, error=error, told_to=told_to)
     if is_final:
-        return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
+        return redirect(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
     effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
     return _form(visit, action, given, providers, effect=effect)
 

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
-from usance.platform.commands.agency_cases import ReportPayment
+from usance.platform.commands.collections.agency_cases import ReportPayment
 from usance.platform.console.agency_files import (
     PAYMENT_COLUMNS,
     cases_csv,
@@ -30,8 +30,8 @@ from usance.platform.console.frame import DESK, form, html
 from usance.platform.console.key_entrance import KeyEntrance, KeyVisit
 from usance.platform.errors import PlatformError
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.reads import case_results
-from usance.platform.reads import cases as reads
+from usance.platform.reads.collections import case_results
+from usance.platform.reads.collections import cases as reads
 
 ENTRANCE = KeyEntrance(PrincipalKind.AGENCY, DESK, "usance_agency", "agency_desk")
 CASES = 200

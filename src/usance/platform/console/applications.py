@@ -13,29 +13,29 @@ from usance.base.errors import UsanceError
 from usance.pages.numbers import ppm, words
 from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import application_facts
-from usance.platform.commands.drafts import MakeDraft, prepare
+from usance.platform.commands.collections.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.changes import with_last_change
 from usance.platform.console.checks import parts_of
-from usance.platform.console.frame import HOME, Visit, form, language_of, see
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.frame import HOME, Visit, form, language_of, redirect
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.lender import Lender
-from usance.platform.reads.applications import (
+from usance.platform.reads.lending.applications import (
     OUTCOMES,
     application_rows,
     flow_versions,
     replayed,
     trace,
 )
-from usance.platform.user_record import read_id
+from usance.platform.records.user_record import read_id
 
 _IS_ASKED = (
     "select exists (select from usance.rights_requests where decision_id = $1 and state = 'open')"
 )
 
 
-async def show(visit: Visit) -> Listed:
+async def show(visit: Visit) -> ListPage:
     """Applications, newest first, by outcome; those that wait for a person come first."""
     asked = ListState.of(visit.request, {"outcome": ("", "waiting", *OUTCOMES)}, default="waiting")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -48,7 +48,7 @@ async def show(visit: Visit) -> Listed:
          "score": row["score"], "line": printed(row["line_minor"], currency)}
         for row in rows
     ]  # fmt: skip
-    return Listed("applications", asked, shown, key="decision", links={
+    return ListPage("applications", asked, shown, key="decision", links={
         "decision": f"{HOME}/applications/", "user": f"{HOME}/borrowers/"},
         parts=parts_of(visit), numbers=("grade", "score", "line"))  # fmt: skip
 
@@ -144,7 +144,7 @@ async def review(visit: Visit) -> Response:
             found = await read.decision(name)
         told = await with_last_change(visit, error, name, found["review"] or "")
         return await one(visit, told, error.http_status, typed=given)
-    return see(f"{HOME}/applications/{name}")
+    return redirect(f"{HOME}/applications/{name}")
 
 
 async def _draft(visit: Visit, name: str, key: str) -> Response:

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from usance.base.dates import parse_moment
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.borrower_pages import BorrowerVisit, message_of, products_of
-from usance.platform.console.frame import MINE, form, language_of, see
+from usance.platform.console.frame import MINE, form, language_of, redirect
 from usance.platform.errors import InvalidField, PlatformError
-from usance.platform.reads.letters import lender_name, name_of, quote_letter, statement_of
+from usance.platform.reads.loans.letters import lender_name, name_of, quote_letter, statement_of
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 from usance.platform.security import borrower_access as access
@@ -79,7 +79,7 @@ async def choose(visit: BorrowerVisit) -> Response:
     body = {"user": visit.user, "product": given.get("product", ""), "months": int(months),
             "amount_minor": minor_of(given.get("amount", ""), currency)}  # fmt: skip
     made = await visit.do("quote.make", body, given.get("key", ""))
-    return see(f"{MINE}/offers/{made['quote']}")
+    return redirect(f"{MINE}/offers/{made['quote']}")
 
 
 async def offer(
@@ -147,7 +147,7 @@ async def accept(visit: BorrowerVisit) -> Response:
         "user": visit.user, "product": quote["product"], "amount_minor": quote["amount_minor"],
         "months": quote["months"], "quote": quote["quote"], "agreement": agreed["agreement"],
     }, f"{key}d")  # fmt: skip
-    return see(f"{MINE}/drawdowns/{drawn['loan']}")
+    return redirect(f"{MINE}/drawdowns/{drawn['loan']}")
 
 
 async def drawdown(visit: BorrowerVisit) -> Response:
@@ -156,7 +156,7 @@ async def drawdown(visit: BorrowerVisit) -> Response:
         found = await read.drawdown(visit.request.path_params["loan"])
         currency = read.moment.lender.currency
     if found["state"] == "active":
-        return see(f"{MINE}/loans/{found['loan']}?done=drawn")
+        return redirect(f"{MINE}/loans/{found['loan']}?done=drawn")
     return visit.page("drawdown", visit.texts["my_draw"], found=found,
                       money=lambda minor: printed(minor, currency))  # fmt: skip
 

@@ -19,10 +19,10 @@ from usance.base.codes import Product
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import Moment
-from usance.platform.commands.payments import reference_of
-from usance.platform.commands.plans import REASONS
+from usance.platform.commands.loans.payments import reference_of
+from usance.platform.commands.loans.plans import REASONS
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.frame import MINE, form, html, language_of, see, texts
+from usance.platform.console.frame import MINE, form, html, language_of, redirect, texts
 from usance.platform.errors import (
     InvalidField,
     NotFound,
@@ -33,7 +33,7 @@ from usance.platform.errors import (
 from usance.platform.live import Platform
 from usance.platform.partners.messages import messages_of
 from usance.platform.principals import Principal
-from usance.platform.reads import plans as help_reads
+from usance.platform.reads.loans import plans as help_reads
 from usance.platform.reads.reading import Reading
 from usance.platform.security import borrower_access as access
 from usance.platform.security.sessions import OpenedSession, end_session
@@ -102,7 +102,7 @@ def guarded(answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def page(request: Request) -> Response:
         visit = await _visit(request)
         if visit is None:
-            return see(f"{MINE}/enter")
+            return redirect(f"{MINE}/enter")
         try:
             return await answer(visit)
         except (NotFound, InvalidField) as error:
@@ -175,7 +175,7 @@ async def message_of(request: Request, t: Mapping[str, str]) -> access.Message:
 
 
 def _let_in(request: Request, opened: OpenedSession) -> Response:
-    response = see(MINE)
+    response = redirect(MINE)
     response.set_cookie(COOKIE, opened.token, path=MINE, httponly=True, samesite="lax",
                         secure=request.url.scheme == "https")  # fmt: skip
     return response
@@ -191,7 +191,7 @@ async def _left(visit: BorrowerVisit) -> Response:
     pool = await visit.platform.database.pool()
     async with pool.acquire() as connection:
         await end_session(connection, visit.session_id, visit.principal)
-    response = see(f"{MINE}/enter")
+    response = redirect(f"{MINE}/enter")
     response.delete_cookie(COOKIE, path=MINE)
     return response
 
@@ -268,7 +268,7 @@ async def pay(visit: BorrowerVisit) -> Response:
         await visit.platform.do(provider, "payment.book", body, key=given.get("key", ""))
     except UsanceError as error:
         return await loan(visit, str(error), 400)
-    return see(f"{MINE}/loans/{name}?done=paid")
+    return redirect(f"{MINE}/loans/{name}?done=paid")
 
 
 async def help_page(visit: BorrowerVisit) -> Response:
@@ -285,7 +285,7 @@ async def ask_help(visit: BorrowerVisit) -> Response:
             await visit.do("hardship.request", {
                 "user": visit.user, "loan": name, "reason": given.get("reason", ""),
                 "text": given.get("text", "")}, key)  # fmt: skip
-            return see(f"{MINE}/loans/{name}/help?done=help")
+            return redirect(f"{MINE}/loans/{name}/help?done=help")
         body: dict[str, Any] = {"user": visit.user, "loan": name, "kind": given.get("kind", "")}
         months = given.get("months", "")
         if months.isascii() and months.isdigit():
@@ -297,7 +297,7 @@ async def ask_help(visit: BorrowerVisit) -> Response:
     except PlatformError as error:
         return await _help(visit, wrong=str(error), status=422, given=given)
     if is_final:
-        return see(f"{MINE}/loans/{name}/help#{offered['plan']}")
+        return redirect(f"{MINE}/loans/{name}/help#{offered['plan']}")
     return await _help(visit, offered=offered, given=given)
 
 
@@ -306,7 +306,7 @@ async def answer_plan(visit: BorrowerVisit) -> Response:
     given, path = await form(visit.request), visit.request.path_params
     body = {"plan": path["plan"], "accepted": given.get("answer") == "accept"}
     await visit.do("plan.answer", body, given.get("key", ""))
-    return see(f"{MINE}/loans/{path['loan']}?done=plan")
+    return redirect(f"{MINE}/loans/{path['loan']}?done=plan")
 
 
 async def _help(
@@ -344,7 +344,7 @@ async def complain(visit: BorrowerVisit) -> Response:
     except PlatformError as error:
         return visit.page("complaint", visit.texts["my_complaint"], error.http_status, given=given,
                           wrong=str(error), subjects=SUBJECTS)  # fmt: skip
-    return see(f"{MINE}?done=complaint")
+    return redirect(f"{MINE}?done=complaint")
 
 
 async def data(visit: BorrowerVisit, wrong: str = "", status: int = 200) -> Response:
@@ -363,7 +363,7 @@ async def consent(visit: BorrowerVisit) -> Response:
     if body["purpose"] not in PURPOSES:
         raise NotFound("there is no such purpose", where="purpose", fix="Use the buttons")
     await visit.do("consent.give", body, given.get("key", ""))
-    return see(f"{MINE}/data")
+    return redirect(f"{MINE}/data")
 
 
 async def export(visit: BorrowerVisit) -> Response:

@@ -9,25 +9,25 @@ from starlette.responses import Response
 from usance.platform.console.amounts import printed
 from usance.platform.console.checks import borrower_parts
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.console.tasks import buttons, row_buttons
 from usance.platform.errors import InvalidField, NotFound
-from usance.platform.reads import plans as help_reads
-from usance.platform.reads.borrowers import (
+from usance.platform.reads.collections.cases import stops_of
+from usance.platform.reads.loans import plans as help_reads
+from usance.platform.reads.loans.documents import agreements
+from usance.platform.reads.loans.help_queue import MAX_ROWS, help_waiting
+from usance.platform.reads.people.borrowers import (
     cases_of,
     decisions_of,
     linked_users,
     payments_of_user,
     user_rows,
 )
-from usance.platform.reads.cases import stops_of
-from usance.platform.reads.documents import agreements
-from usance.platform.reads.help_queue import MAX_ROWS, help_waiting
 from usance.platform.reads.reading import Reading
-from usance.platform.user_record import read_id
+from usance.platform.records.user_record import read_id
 
 
-async def find(visit: Visit) -> Listed:
+async def find(visit: Visit) -> ListPage:
     """Users, newest first, by channel."""
     async with visit.platform.reading(visit.operator.principal) as read:
         lender = read.moment.lender
@@ -36,7 +36,7 @@ async def find(visit: Visit) -> Listed:
         rows = await user_rows(read.transaction, lender, read.moment.vault,
                                asked.filters["channel"], asked.before, asked.limit + 1
                                )  # fmt: skip
-    return Listed("borrowers", asked, rows, key="user", parts=borrower_parts(visit),
+    return ListPage("borrowers", asked, rows, key="user", parts=borrower_parts(visit),
                   links={"user": f"{HOME}/borrowers/"})  # fmt: skip
 
 

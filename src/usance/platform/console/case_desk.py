@@ -18,13 +18,13 @@ from usance.base.ids import parse_id, print_id
 from usance.pages.numbers import words
 from usance.platform.assistant.drafts import summaries
 from usance.platform.assistant.facts import case_facts
-from usance.platform.commands.drafts import MakeDraft, prepare
+from usance.platform.commands.collections.drafts import MakeDraft, prepare
 from usance.platform.console.amounts import minor_of, printed
-from usance.platform.console.frame import see
+from usance.platform.console.frame import redirect
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.live import Platform
 from usance.platform.principals import Principal
-from usance.platform.reads import cases as reads
+from usance.platform.reads.collections import cases as reads
 from usance.platform.security.permuted_ids import PermutedIds
 from usance.service.collections.contact_rules import Stop, zone_of
 from usance.service.help.plan_rules import PlanKind
@@ -89,22 +89,22 @@ class CaseDesk:
         user = print_id("us", case_number(self.decode(case)))
         command, body = await self._command(step, user, given)
         await self.platform.do(self.principal, command, body, key=key)
-        return see(f"{self.home}/cases/{case}?done={step}")
+        return redirect(f"{self.home}/cases/{case}?done={step}")
 
     async def _draft(self, case: str, message: str, key: str) -> Response:
         """The case with the draft of a reply; nothing is sent."""
         command = MakeDraft("reply", self.decode(case), message=message)
         await prepare(self.platform, self.principal, command)
         await self.platform.do(self.principal, command, key=key)
-        return see(f"{self.home}/cases/{case}?done=draft")
+        return redirect(f"{self.home}/cases/{case}?done=draft")
 
     async def take_next(self, key: str) -> Response:
         """The page of the best case now; the desk itself if there is none."""
         outcome = await self.platform.do(self.principal, "case.next", {}, key=key)
         found = outcome.answer["case"]
         if found is None:
-            return see(f"{self.home}?none=1")
-        return see(f"{self.home}/cases/{self.encode(found['case'])}")
+            return redirect(f"{self.home}?none=1")
+        return redirect(f"{self.home}/cases/{self.encode(found['case'])}")
 
     async def _command(
         self, step: str, user: str, given: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from usance.platform.console.frame import Visit
-from usance.platform.reads.latest import last_done
+from usance.platform.reads.control.latest import last_done
 
 LOOKED_AT = 5_000
 """Entries of the audit that are looked through: somebody was quicker a moment ago."""

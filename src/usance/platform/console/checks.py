@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, redirect
 from usance.platform.errors import InvalidField, PlatformError
-from usance.platform.reads.data_rights import queue
-from usance.platform.reads.screening import hits
+from usance.platform.reads.people.data_rights import queue
+from usance.platform.reads.people.screening import hits
 
 SHOWN = 100
 CHECKS = "checks"
@@ -53,7 +53,7 @@ async def act(visit: Visit) -> Response:
         await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await show(visit, str(error), error.http_status)
-    return see(visit.request.url.path)
+    return redirect(visit.request.url.path)
 
 
 def _command(given: dict[str, str]) -> tuple[str, dict[str, Any]]:

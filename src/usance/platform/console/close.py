@@ -6,14 +6,14 @@ import secrets
 
 from starlette.responses import Response
 
-from usance.platform.commands.periods import CLOSE_JOB, NEXT_STATES
+from usance.platform.commands.control.periods import CLOSE_JOB, NEXT_STATES
 from usance.platform.console.closed_books import part
 from usance.platform.console.developers import job_rows
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, redirect
 from usance.platform.console.tasks import buttons
 from usance.platform.errors import PlatformError
 from usance.platform.jobs import queue
-from usance.platform.reads.ledger import periods
+from usance.platform.reads.money.ledger import periods
 
 
 async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
@@ -52,4 +52,4 @@ async def move(visit: Visit) -> Response:
         await visit.do(command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await show(visit, str(error), error.http_status)
-    return see(f"{HOME}/close")
+    return redirect(f"{HOME}/close")

@@ -10,15 +10,15 @@ from starlette.responses import Response
 
 from usance.platform.console.amounts import printed
 from usance.platform.console.case_desk import CaseDesk, case_number, problem_of
-from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.frame import HOME, Visit, form, redirect
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.console.tasks import buttons
-from usance.platform.contact_desk import letter_of
+from usance.platform.desk.contact_desk import letter_of
 from usance.platform.errors import Forbidden, PlatformError
-from usance.platform.reads import case_results
-from usance.platform.reads import cases as reads
-from usance.platform.reads.collection_results import ResultsBy, results
-from usance.platform.user_record import read_id
+from usance.platform.reads.collections import case_results
+from usance.platform.reads.collections import cases as reads
+from usance.platform.reads.collections.collection_results import ResultsBy, results
+from usance.platform.records.user_record import read_id
 from usance.service.collections.promises import PromiseState
 from usance.service.collections.stages import Stage
 
@@ -66,7 +66,7 @@ async def act(visit: Visit) -> Response:
             _need(visit, "case.next")
             return await _desk(visit).take_next(key)
         if step not in SETTINGS:
-            return see(BASE)
+            return redirect(BASE)
         command, fields = SETTINGS[step]
         _need(visit, command)
         body = {name: given.get(name, "") for name in fields}
@@ -75,7 +75,7 @@ async def act(visit: Visit) -> Response:
         if step == "strategy":
             return await strategy(visit, str(error), error.http_status, given.get("text", ""))
         return await show(visit, str(error), error.http_status)
-    return see(f"{BASE}/strategy?done=1" if step == "strategy" else f"{BASE}?done={step}")
+    return redirect(f"{BASE}/strategy?done=1" if step == "strategy" else f"{BASE}?done={step}")
 
 
 def _need(visit: Visit, command: str) -> None:
@@ -84,7 +84,7 @@ def _need(visit: Visit, command: str) -> None:
                         fix="Ask somebody who may")  # fmt: skip
 
 
-async def cases(visit: Visit) -> Listed:
+async def cases(visit: Visit) -> ListPage:
     """The queue: cases with filters, in the address and as files."""
     stages = ["", *(each.label for each in Stage)]
     asked = ListState.of(visit.request, {"state": ["open", "closed", "all"], "stage": stages},
@@ -102,7 +102,7 @@ async def cases(visit: Visit) -> Listed:
         shown = [{**row, "past_due_minor": printed(row["past_due_minor"], currency)}
                  for row in shown]  # fmt: skip
     links = {"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"}
-    return Listed("collections", asked, shown, key="case", links=links,
+    return ListPage("collections", asked, shown, key="case", links=links,
                    title=visit.texts["part_cases"], numbers=("days_past_due", "past_due_minor"),
                    parts=_parts(visit))  # fmt: skip
 
@@ -129,7 +129,7 @@ async def work(visit: Visit) -> Response:
         return await case(visit, problem_of(error), error.http_status)
 
 
-async def promises(visit: Visit) -> Listed:
+async def promises(visit: Visit) -> ListPage:
     """Promises to pay by state."""
     states = ["", *(each.value for each in PromiseState)]
     asked = ListState.of(visit.request, {"state": states})
@@ -140,7 +140,7 @@ async def promises(visit: Visit) -> Listed:
         currency = read.moment.lender.currency
     if not asked.format:
         rows = [{**row, "amount_minor": printed(row["amount_minor"], currency)} for row in rows]
-    return Listed("collections", asked, rows, key="promise",
+    return ListPage("collections", asked, rows, key="promise",
                    links={"case": f"{BASE}/cases/", "user": f"{HOME}/borrowers/"},
                    title=visit.texts["promises"], numbers=("amount_minor",),
                    parts=_parts(visit))  # fmt: skip

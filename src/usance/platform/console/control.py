@@ -10,14 +10,14 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.platform.console.changes import with_last_change
-from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.frame import HOME, Visit, form, redirect
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.console.tasks import buttons, secrets_in
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.lender import Lender
-from usance.platform.reads import configuration
-from usance.platform.reads.approvals import STATES, approval_of, approval_rows
-from usance.platform.reads.latest import audit_page
+from usance.platform.reads.control import configuration
+from usance.platform.reads.control.approvals import STATES, approval_of, approval_rows
+from usance.platform.reads.control.latest import audit_page
 from usance.platform.security import access_reads
 from usance.platform.security.roles import Roles
 
@@ -33,7 +33,7 @@ def _parts(visit: Visit) -> list[tuple[str, str]]:
             (t["parameters"], f"{home}/parameters"), (t["people"], f"{home}/people")]  # fmt: skip
 
 
-async def show(visit: Visit, error: str = "", status: int = 200) -> Response | Listed:
+async def show(visit: Visit, error: str = "", status: int = 200) -> Response | ListPage:
     """Approvals by state, with search; those that are safe together are answered together."""
     asked = ListState.of(visit.request, {"state": (*STATES, "")}, default="pending", typed=("q",))
     if visit.request.method == "POST":
@@ -42,7 +42,7 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response | L
         rows = await approval_rows(read.transaction, asked.filters["state"], asked.texts["q"],
                                    asked.before, asked.limit + 1)  # fmt: skip
     if asked.format:
-        return Listed("control", asked, rows, key="approval", links={})
+        return ListPage("control", asked, rows, key="approval", links={})
     shown = rows[: asked.limit]
     after = asked.address(before=str(shown[-1]["approval"])) if len(rows) > asked.limit else ""
     for each in shown:
@@ -91,10 +91,10 @@ async def decide(visit: Visit) -> Response:
                           facts=[(visit.texts[f"told_{name}"], value, "")
                                  for name, value in secret.items()],
                           is_secret=True, back=f"{HOME}/control")  # fmt: skip
-    return see(f"{HOME}/control")
+    return redirect(f"{HOME}/control")
 
 
-async def decide_many(visit: Visit) -> Response | Listed:
+async def decide_many(visit: Visit) -> Response | ListPage:
     """Agree to several that are safe together; each for itself, once for the form's key."""
     given = await form(visit.request)
     problems: list[str] = []
@@ -120,10 +120,10 @@ async def decide_many(visit: Visit) -> Response | Listed:
                           is_secret=True, back=f"{HOME}/control")  # fmt: skip
     if problems:
         return await show(visit, " · ".join(problems), 409)
-    return see(f"{HOME}/control")
+    return redirect(f"{HOME}/control")
 
 
-async def audit(visit: Visit) -> Response | Listed:
+async def audit(visit: Visit) -> Response | ListPage:
     """The audit by person, command and subject; its chain is verified on demand."""
     asked = ListState.of(visit.request, {}, typed=("who", "command", "subject"))
     is_asked = visit.request.query_params.get("verify") == "1"
@@ -131,7 +131,7 @@ async def audit(visit: Visit) -> Response | Listed:
         rows = await audit_page(read.transaction, dict(asked.texts), asked.before, asked.limit + 1)
         verified = await access_reads.verify_seals(read.transaction) if is_asked else None
     if asked.format:
-        return Listed("audit", asked, rows, key="id", links={})
+        return ListPage("audit", asked, rows, key="id", links={})
     shown = rows[: asked.limit]
     after = asked.address(before=str(shown[-1]["id"])) if len(rows) > asked.limit else ""
     return visit.page("control", "audit", visit.texts["audit"], rows=shown, asked=asked,
@@ -183,7 +183,7 @@ async def put_parameter(visit: Visit) -> Response:
             rows = configuration.parameters(read.moment.lender, day)
             history = _history(read.moment.lender, body["name"])
         return _parameters(visit, rows, body["name"], history, day.isoformat(), error, given)
-    return see(f"{HOME}/control")
+    return redirect(f"{HOME}/control")
 
 
 async def people(visit: Visit) -> Response:

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from usance.base.documents import parse_json
 from usance.base.errors import IdError
 from usance.base.ids import parse_id, print_id
-from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.frame import HOME, Visit, form, redirect
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.console.log_tail import TAIL
 from usance.platform.console.tasks import buttons, row_buttons
 from usance.platform.errors import Forbidden, InvalidField, NotFound
@@ -21,10 +21,10 @@ from usance.platform.jobs import queue
 from usance.platform.jobs.kinds import WORLD_JOB
 from usance.platform.jobs.queue import Job, JobState, NewJob, enqueue
 from usance.platform.partners.webhooks import deliveries, webhooks
-from usance.platform.reads.latest import event_page, request_page
+from usance.platform.reads.control.latest import event_page, request_page
 from usance.platform.reads.shapes import moment_text
+from usance.platform.records.user_record import read_id
 from usance.platform.security import access_reads
-from usance.platform.user_record import read_id
 
 ROWS, MAX_DAYS = 50, 31
 BUSY = (JobState.WAITING, JobState.RUNNING)
@@ -71,25 +71,25 @@ async def show(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def requests(visit: Visit) -> Listed:
+async def requests(visit: Visit) -> ListPage:
     """Requests by idempotency key, id, path and outcome, newest first."""
     asked = ListState.of(visit.request, {"outcome": ("", "fine", "failed")},
                          typed=("key", "request", "path"))  # fmt: skip
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await request_page(read.transaction, {**asked.filters, **asked.texts}, asked.before,
                                   asked.limit + 1)  # fmt: skip
-    return Listed("developers", asked, rows, key="request", links={},
+    return ListPage("developers", asked, rows, key="request", links={},
                    title=visit.texts["requests"], numbers=("microseconds",),
                    parts=_parts(visit))  # fmt: skip
 
 
-async def events(visit: Visit) -> Listed:
+async def events(visit: Visit) -> ListPage:
     """Events by name and subject, newest first."""
     asked = ListState.of(visit.request, {}, typed=("event", "subject"))
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await event_page(read.transaction, asked.texts["event"], asked.texts["subject"],
                                 asked.before, asked.limit + 1)  # fmt: skip
-    return Listed("developers", asked, rows, key="id", title=visit.texts["events"],
+    return ListPage("developers", asked, rows, key="id", title=visit.texts["events"],
                    links={"id": f"{HOME}/developers/events/"}, parts=_parts(visit))  # fmt: skip
 
 
@@ -135,7 +135,7 @@ async def resend(visit: Visit) -> Response:
     hook, _, name = str(visit.request.path_params["delivery"]).partition(".")
     await visit.do("delivery.resend",
                             {"webhook": hook, "event": name}, key=given.get("key", ""))  # fmt: skip
-    return see(f"{HOME}/developers/webhooks")
+    return redirect(f"{HOME}/developers/webhooks")
 
 
 async def keys(visit: Visit) -> Response:
@@ -176,7 +176,7 @@ async def act(visit: Visit) -> Response:
         raise NotFound("there is no such job", where=given["job"], fix="Use the list") from error
     async with visit.platform.database.transaction(visit.operator.principal.principal_id) as write:
         await does(write, number)
-    return see(f"{HOME}/developers")
+    return redirect(f"{HOME}/developers")
 
 
 async def advance(visit: Visit) -> Response:
@@ -195,4 +195,4 @@ async def advance(visit: Visit) -> Response:
     async with visit.platform.database.transaction(visit.operator.principal.principal_id) as write:
         await enqueue(write, [NewJob(WORLD_JOB, key, payload)])
     back = given.get("back", "")
-    return see(back if back == f"{HOME}/overview" else f"{HOME}/developers")
+    return redirect(back if back == f"{HOME}/overview" else f"{HOME}/developers")

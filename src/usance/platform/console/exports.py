@@ -21,16 +21,16 @@ from starlette.responses import Response
 
 from usance.base.ids import print_id
 from usance.platform.console.developers import job_rows
-from usance.platform.console.frame import HOME, LANGUAGE_COOKIE, Visit, form, language_of, see
-from usance.platform.console.lists import FORMATS, MAX_TEXT, Listed, cells, table_file
+from usance.platform.console.frame import HOME, LANGUAGE_COOKIE, Visit, form, language_of, redirect
+from usance.platform.console.lists import FORMATS, MAX_TEXT, ListPage, cells, table_file
 from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.jobs import queue
 from usance.platform.jobs.kinds import EXPORT_JOB
 from usance.platform.jobs.queue import Job, JobState, NewJob, enqueue
 from usance.platform.jobs.worker import Work
 from usance.platform.principals import principal_named
+from usance.platform.records.user_record import read_id
 from usance.platform.security.sessions import Operator
-from usance.platform.user_record import read_id
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
@@ -70,7 +70,7 @@ async def ask(visit: Visit) -> Response:
     key = f"{EXPORT_JOB}/{visit.operator.principal.principal_id}/{given['key'][:MAX_TEXT]}"
     async with visit.platform.database.transaction(visit.operator.principal.principal_id) as write:
         await enqueue(write, [NewJob(EXPORT_JOB, key, payload)])
-    return see(HERE)
+    return redirect(HERE)
 
 
 async def file(visit: Visit) -> Response:
@@ -97,7 +97,7 @@ async def act(visit: Visit) -> Response:
     job = await _job(visit)
     async with visit.platform.database.transaction(visit.operator.principal.principal_id) as write:
         await does(write, job.job_id)
-    return see(HERE)
+    return redirect(HERE)
 
 
 def _mine(visit: Visit) -> dict[str, int]:
@@ -147,12 +147,12 @@ async def export_list(platform: Platform, work: Work) -> Mapping[str, Any]:
     return {"rows": len(table) - 1, "format": kind}
 
 
-async def pieces(visit: Visit, path: str, query: str) -> AsyncIterator[Listed]:
+async def pieces(visit: Visit, path: str, query: str) -> AsyncIterator[ListPage]:
     """A list of the console from its first row to its last, as many rows at once as a file has."""
     answer, asked = _page_of(path, visit), dict(parse_qsl(query[1:])) | {"sort": "", "before": ""}
     while True:
         found = await answer(_asking(visit, path, asked))
-        if not isinstance(found, Listed):
+        if not isinstance(found, ListPage):
             raise NotFound("is no list", where=path, fix="Use the link of a list")
         yield found
         if not found.has_more:

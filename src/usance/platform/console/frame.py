@@ -192,10 +192,10 @@ async def visit_of(request: Request) -> Visit | Response:
                 return Visit(request, await owner_of_session(connection, token))
             except UnknownPrincipal:
                 pass  # an ended session is no session
-    return see(f"{HOME}/sign-in")
+    return redirect(f"{HOME}/sign-in")
 
 
-def see(path: str) -> RedirectResponse:
+def redirect(path: str) -> RedirectResponse:
     """An answer that leads to another page, after a form too."""
     return RedirectResponse(path, 303)
 

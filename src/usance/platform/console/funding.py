@@ -26,11 +26,11 @@ from usance.fund.report_tables import InvestorReport
 from usance.fund.workbook import report_workbook
 from usance.pages.components import text_table
 from usance.platform.console.amounts import printed
-from usance.platform.console.frame import HOME, Visit, form, language_of, see
+from usance.platform.console.frame import HOME, Visit, form, language_of, redirect
 from usance.platform.console.tasks import buttons
-from usance.platform.deal_record import load_deal, paid_dates, performing_pool
 from usance.platform.errors import NotFound, PlatformError
-from usance.platform.reads import deals as reads
+from usance.platform.reads.control import deals as reads
+from usance.platform.records.deal_record import load_deal, paid_dates, performing_pool
 
 FILES = {"pdf": "application/pdf",
          "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}  # fmt: skip
@@ -85,7 +85,7 @@ async def put(visit: Visit) -> Response:
         return await show(visit, str(error), error.http_status, given)
     except UsanceError as error:
         return await show(visit, str(error), 400, given)
-    return see(f"{HOME}/funding")
+    return redirect(f"{HOME}/funding")
 
 
 async def one(visit: Visit) -> Response:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from usance.platform.console.frame import form, html, language_of, see, texts
+from usance.platform.console.frame import form, html, language_of, redirect, texts
 from usance.platform.console.sign_in import set_language
 from usance.platform.errors import UnknownPrincipal
 from usance.platform.live import Platform
@@ -76,7 +76,7 @@ class KeyEntrance:
 
         async def shown(request: Request) -> Response:
             principal = await self._owner(request, request.cookies.get(self.cookie, ""))
-            return await page(request, principal) if principal else see(f"{self.home}/enter")
+            return await page(request, principal) if principal else redirect(f"{self.home}/enter")
 
         return shown
 
@@ -99,7 +99,7 @@ class KeyEntrance:
         key = (await form(request)).get("key", "").strip()
         if await self._owner(request, key) is None:
             return self._form(request, 401)
-        response = see(self.home)
+        response = redirect(self.home)
         response.set_cookie(self.cookie, key, path=self.home, httponly=True, samesite="strict",
                             secure=request.url.scheme == "https")  # fmt: skip
         return response
@@ -107,7 +107,7 @@ class KeyEntrance:
     async def leave(self, request: Request) -> Response:
         """Forget the key."""
         await form(request)
-        response = see(f"{self.home}/enter")
+        response = redirect(f"{self.home}/enter")
         response.delete_cookie(self.cookie, path=self.home)
         return response
 

@@ -1,6 +1,6 @@
 """Lists: pages by cursor, filters and order in the address, and the same rows as CSV or XLSX.
 
-A page function gives a `Listed`; whoever asked gets it as a page or a file, an export as rows.
+A page function gives a `ListPage`; whoever asked gets it as a page or a file, an export as rows.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ListState:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListPage:
     """Rows of a list, one more than the limit if there are more, with what its page needs."""
 
     screen: str

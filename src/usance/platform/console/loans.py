@@ -16,19 +16,19 @@ from usance.pages.components import Event, time_line
 from usance.pages.numbers import words
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import Listed, ListState
+from usance.platform.console.lists import ListPage, ListState
 from usance.platform.console.tasks import buttons
 from usance.platform.errors import InvalidField, NotFound
-from usance.platform.loan_record import load_loan
-from usance.platform.reads.institutions import routing_of
-from usance.platform.reads.loan_list import CLOSED, OPEN, after_payment, loan_rows
+from usance.platform.reads.control.institutions import routing_of
+from usance.platform.reads.loans.loan_list import CLOSED, OPEN, after_payment, loan_rows
 from usance.platform.reads.reading import Reading
-from usance.platform.user_record import read_id
+from usance.platform.records.loan_record import load_loan
+from usance.platform.records.user_record import read_id
 
 ROWS = 200
 
 
-async def find(visit: Visit) -> Listed:
+async def find(visit: Visit) -> ListPage:
     """Loans, newest borrowers first, by state, product and funding model."""
     asked = ListState.of(visit.request, {
         "state": ("", OPEN, CLOSED), "product": ("", *(each.label for each in Product)),
@@ -44,7 +44,7 @@ async def find(visit: Visit) -> Listed:
          "owed": printed(row["owed_minor"], currency)}
         for row in rows
     ]  # fmt: skip
-    return Listed("loans", asked, shown, key="loan", links={
+    return ListPage("loans", asked, shown, key="loan", links={
         "loan": f"{HOME}/loans/", "user": f"{HOME}/borrowers/"},
         numbers=("principal", "owed", "days_past_due"))  # fmt: skip
 

@@ -14,13 +14,13 @@ from usance.match.mandates.file import parse_mandates
 from usance.pages.numbers import ppm
 from usance.platform.console.amounts import printed
 from usance.platform.console.closed_books import names_of_sources, part
-from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.frame import HOME, Visit, form, redirect
 from usance.platform.errors import PlatformError
 from usance.platform.lender import Lender
 from usance.platform.mandate_texts import mandates_text
-from usance.platform.reads.institutions import limit_rows, mandate_rows, routing_of
-from usance.platform.reads.mandate_tester import tried
-from usance.platform.user_record import read_id
+from usance.platform.reads.control.institutions import limit_rows, mandate_rows, routing_of
+from usance.platform.reads.control.mandate_tester import tried
+from usance.platform.records.user_record import read_id
 
 FLOW, LIMITS, MANDATES = "", "/limits", "/mandates"
 
@@ -112,4 +112,4 @@ async def put(visit: Visit) -> Response:
                                 key=given.get("key", ""))  # fmt: skip
     except PlatformError as error:
         return await mandates(visit, str(error), error.http_status, text)
-    return see(f"{HOME}/matching{MANDATES}")
+    return redirect(f"{HOME}/matching{MANDATES}")

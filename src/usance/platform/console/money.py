@@ -8,15 +8,15 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.codes import Currency
-from usance.platform.commands.breaks import OWNERS
+from usance.platform.commands.money.breaks import OWNERS
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit
-from usance.platform.console.lists import Listed, ListState, file_of
+from usance.platform.console.lists import ListPage, ListState, file_of
 from usance.platform.console.tasks import buttons
 from usance.platform.errors import InvalidField
-from usance.platform.reads import money_lists as reads
-from usance.platform.reads.settlements import settlement_control
-from usance.platform.reads.virtual_accounts import account_rows
+from usance.platform.reads.money import money_lists as reads
+from usance.platform.reads.money.virtual_accounts import account_rows
+from usance.platform.reads.settlement.settlements import settlement_control
 from usance.service.guarantees.claim import ClaimState
 from usance.service.orders.payment_order import OrderState, Purpose
 
@@ -69,7 +69,7 @@ async def show(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-async def orders(visit: Visit) -> Listed:
+async def orders(visit: Visit) -> ListPage:
     """Payment orders by state and kind."""
     asked = ListState.of(visit.request, {"state": ["", *(each.value for each in OrderState)],
                                          "kind": ["", *(each.value for each in Purpose)]}
@@ -84,7 +84,7 @@ async def orders(visit: Visit) -> Listed:
     return _list(visit, "orders", asked, rows, names, "order", currency)
 
 
-async def files(visit: Visit) -> Listed:
+async def files(visit: Visit) -> ListPage:
     """Files of banks and providers that were taken, with every version."""
     asked = ListState.of(visit.request, {"source": ["", "bank", "provider"]})
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -96,7 +96,7 @@ async def files(visit: Visit) -> Listed:
     return _list(visit, "files", asked, rows, names, "file", currency)
 
 
-async def breaks(visit: Visit) -> Listed:
+async def breaks(visit: Visit) -> ListPage:
     """Breaks with class, amount, age, owner and the command that is proposed."""
     states = ["waiting", "open", "explained", "cleared", "resolved", ""]
     asked = ListState.of(visit.request, {"state": states, "owner": ["", *OWNERS]},
@@ -113,7 +113,7 @@ async def breaks(visit: Visit) -> Listed:
     return _list(visit, "breaks", asked, rows, names, "break", moment.lender.currency)
 
 
-async def unallocated(visit: Visit) -> Listed:
+async def unallocated(visit: Visit) -> ListPage:
     """Money received that no loan has taken."""
     asked = ListState.of(visit.request, {"state": ["open", "used", ""]}, default="open")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -127,7 +127,7 @@ async def unallocated(visit: Visit) -> Listed:
     return _list(visit, "unallocated", asked, rows, names, "unallocated", moment.lender.currency)
 
 
-async def settlements(visit: Visit) -> Listed:
+async def settlements(visit: Visit) -> ListPage:
     """Settlement batches by state and institution."""
     async with visit.platform.reading(visit.operator.principal) as read:
         lender = read.moment.lender
@@ -146,7 +146,7 @@ async def settlements(visit: Visit) -> Listed:
     return _list(visit, "settlements", asked, rows, names, "settlement", lender.currency)
 
 
-async def claims(visit: Visit) -> Listed:
+async def claims(visit: Visit) -> ListPage:
     """Claims of loans that were compensated, with what was recovered on each."""
     states = sorted(each.value for each in ClaimState)
     asked = ListState.of(visit.request, {"state": ["", *states]})
@@ -160,7 +160,7 @@ async def claims(visit: Visit) -> Listed:
     return _list(visit, "claims", asked, rows, names, "claim", moment.lender.currency)
 
 
-async def guarantors(visit: Visit) -> Listed:
+async def guarantors(visit: Visit) -> ListPage:
     """Third-party guarantors with what they guarantee, their deposits and claims."""
     asked = ListState.of(visit.request, {})
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -171,7 +171,7 @@ async def guarantors(visit: Visit) -> Listed:
     return _list(visit, "guarantors", asked, rows, names, "guarantor", currency)
 
 
-async def accounts(visit: Visit) -> Listed:
+async def accounts(visit: Visit) -> ListPage:
     """Virtual accounts with the user or loan that each is for."""
     asked = ListState.of(visit.request, {"state": ["open", "closed", ""]}, default="open")
     async with visit.platform.reading(visit.operator.principal) as read:
@@ -196,7 +196,7 @@ async def control(visit: Visit) -> Response:
 def _list(
     visit: Visit, part: str, asked: ListState, rows: Rows, names: Sequence[str], key: str,
     currency: Currency,
-) -> Listed:  # fmt: skip
+) -> ListPage:  # fmt: skip
     links = {"order": f"{BASE}/orders/", "file": f"{BASE}/files/", "replaces": f"{BASE}/files/",
              "break": f"{BASE}/breaks/", "unallocated": f"{BASE}/unallocated/",
              "settlement": f"{BASE}/settlements/", "claim": f"{BASE}/claims/",
@@ -206,7 +206,7 @@ def _list(
     numbers = [name for name in names if name.endswith(("_minor", "_days"))]
     if part == "claims":  # a claim on ourselves has no page of a guarantor
         del links["guarantor"]
-    return Listed(
+    return ListPage(
         "money", asked, shown(rows, names, currency, raw=bool(asked.format)), key=key,
         links=links, title=visit.texts[f"part_{part}"], parts=parts(visit),
         numbers=[*numbers, "lines", "differing", "claims_waiting"], tasks=buttons(visit, part),

@@ -15,20 +15,20 @@ from starlette.responses import Response
 from usance.base.codes import Currency
 from usance.platform.api.dry_run import effects_of
 from usance.platform.api.settlements import MEDIA, settlement_file
-from usance.platform.commands.breaks import OWNERS
 from usance.platform.commands.command import WAITING
-from usance.platform.commands.deposits import PLACED, RETURNED
+from usance.platform.commands.money.breaks import OWNERS
+from usance.platform.commands.settlement.deposits import PLACED, RETURNED
 from usance.platform.console.actions import AMOUNT, CONFIRM, DAY, REASON, Action, Field, effect_of
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.changes import with_last_change
-from usance.platform.console.frame import HOME, Visit, form, language_of, see
+from usance.platform.console.frame import HOME, Visit, form, language_of, redirect
 from usance.platform.console.money import BASE, parts, shown
 from usance.platform.console.tasks import buttons
 from usance.platform.errors import Forbidden, NotFound, PlatformError
-from usance.platform.reads import money_lists as reads
-from usance.platform.reads.approvals import approval_rows
-from usance.platform.reads.letters import claim_letter
-from usance.platform.reads.money_lists import SHOWN_LINES
+from usance.platform.reads.control.approvals import approval_rows
+from usance.platform.reads.loans.letters import claim_letter
+from usance.platform.reads.money import money_lists as reads
+from usance.platform.reads.money.money_lists import SHOWN_LINES
 from usance.platform.reads.reading import Reading
 
 MOVEMENT = Field("kind", "choice", PLACED, (PLACED, RETURNED))
@@ -213,7 +213,7 @@ async def act(visit: Visit) -> Response:
         return _form(visit, kind, action, given, error=error, told_to=told_to)
     if is_final:
         done = "" if outcome.status == WAITING else f"?done={action.name}"
-        return see(f"{BASE}/{kind}/{_name(visit)}{done}")
+        return redirect(f"{BASE}/{kind}/{_name(visit)}{done}")
     effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
     after = outcome.answer.get("unallocated", outcome.answer)
     after = after if isinstance(after, dict) else outcome.answer

@@ -16,7 +16,7 @@ from usance.platform.console.frame import HOME, Visit
 from usance.platform.jobs import queue
 from usance.platform.jobs.kinds import WORLD_JOB
 from usance.platform.jobs.queue import JobState
-from usance.platform.reads.today import today
+from usance.platform.reads.control.today import today
 from usance.platform.security.roles import Roles
 
 PLACES = {

@@ -21,7 +21,7 @@ from usance.match.mandates.file import parse_mandates
 from usance.pages.charts import columns
 from usance.pages.numbers import words
 from usance.platform.console.amounts import printed
-from usance.platform.console.frame import PORTAL, form, html, language_of, see, texts
+from usance.platform.console.frame import PORTAL, form, html, language_of, redirect, texts
 from usance.platform.console.funding import report_values
 from usance.platform.console.key_entrance import KeyEntrance, KeyVisit
 from usance.platform.console.lists import FORMATS, file_of
@@ -29,14 +29,14 @@ from usance.platform.console.portal_settlements import batch, batch_file, settle
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.mandate_texts import mandates_text
 from usance.platform.principals import SYSTEM, Principal, PrincipalKind
-from usance.platform.reads.deals import deal_answer, report
-from usance.platform.reads.deals import deals as deals_of
-from usance.platform.reads.institutions import mandate_rows
-from usance.platform.reads.mandate_tester import tried
-from usance.platform.reads.portfolio import loans_of_sources, own_sources, vintages_of
+from usance.platform.reads.control.deals import deal_answer, report
+from usance.platform.reads.control.deals import deals as deals_of
+from usance.platform.reads.control.institutions import mandate_rows
+from usance.platform.reads.control.mandate_tester import tried
+from usance.platform.reads.settlement.portfolio import loans_of_sources, own_sources, vintages_of
 from usance.platform.reads.shapes import moment_text
+from usance.platform.records.user_record import read_id
 from usance.platform.security import access_reads
-from usance.platform.user_record import read_id
 
 ENTRANCE = KeyEntrance(PrincipalKind.INSTITUTION, PORTAL, "usance_institution", "portal")
 LOANS = 50
@@ -142,7 +142,7 @@ async def answer(visit: PortalVisit) -> Response:
             except PlatformError as error:
                 problems.append(f"{shown}: {error.what}")
     reason = given.get("reason", "")
-    return await show(visit, tuple(problems), 409, reason) if problems else see(PORTAL)
+    return await show(visit, tuple(problems), 409, reason) if problems else redirect(PORTAL)
 
 
 async def mandates(
@@ -188,7 +188,7 @@ async def put_mandates(visit: PortalVisit) -> Response:
         await visit.platform.do(visit.principal, "mandate.put", body, key=given.get("key", ""))
     except PlatformError as error:
         return await mandates(visit, str(error), error.http_status, text)
-    return see(f"{PORTAL}/mandates")
+    return redirect(f"{PORTAL}/mandates")
 
 
 async def portfolio(visit: PortalVisit) -> Response:

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from usance.platform.console.amounts import printed
 from usance.platform.console.lists import FORMATS, PAGE, file_of
 from usance.platform.console.money_desk import file_answer
-from usance.platform.reads import money_lists as reads
-from usance.platform.reads.portfolio import days_of, own_sources
+from usance.platform.reads.money import money_lists as reads
+from usance.platform.reads.settlement.portfolio import days_of, own_sources
 
 if TYPE_CHECKING:
     from usance.platform.console.portal import PortalVisit

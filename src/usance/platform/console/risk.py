@@ -11,8 +11,8 @@ from usance.pages.charts import columns
 from usance.pages.numbers import words
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.tasks import buttons
-from usance.platform.reads import configuration
-from usance.platform.reads.drift import drift_rows
+from usance.platform.reads.control import configuration
+from usance.platform.reads.lending.drift import drift_rows
 
 PROPOSED = ("flow.put", "model.put", "c_score.put", "strategy.put")
 """Commands whose proposals are shown beside the register."""

@@ -37,7 +37,7 @@ from usance.platform.console import (
     tasks,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
-from usance.platform.console.lists import Listed
+from usance.platform.console.lists import ListPage
 from usance.platform.console.log_tail import keep_tail
 from usance.platform.errors import Forbidden, NotFound
 
@@ -47,7 +47,7 @@ ICON = (
     '<path d="M3.5 11.5 6.5 8l2.5 2 3.5-5" fill="none" stroke="#fff" stroke-width="1.7"/></svg>'
 )
 """The mark of a tab."""
-Answer = Callable[[Visit], Awaitable[Response | Listed]]
+Answer = Callable[[Visit], Awaitable[Response | ListPage]]
 PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/overview"): ("overview", overview.show),
     ("GET", "/search"): ("overview", search.search),
@@ -174,7 +174,7 @@ def _guarded(screen: str, answer: Answer) -> Callable[[Request], Awaitable[Respo
         try:
             visit.need(screen)
             told = await answer(visit)
-            return told.response(visit) if isinstance(told, Listed) else told
+            return told.response(visit) if isinstance(told, ListPage) else told
         except NotFound:
             return visit.page(screen, "message", visit.texts["no_such_page"], 404,
                               text=visit.texts["what_next"])  # fmt: skip

@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from usance.platform.console.addresses import ID_PLACES
 from usance.platform.console.amounts import printed
-from usance.platform.console.frame import HOME, Visit, see
+from usance.platform.console.frame import HOME, Visit, redirect
 from usance.platform.errors import InvalidField, NotFound
-from usance.platform.reads.search import payments_named, users_found
+from usance.platform.reads.people.search import payments_named, users_found
 
 
 async def search(visit: Visit) -> Response:
@@ -24,7 +24,7 @@ async def search(visit: Visit) -> Response:
         return await _payment(visit, asked)
     for prefix, (_screen, path) in ID_PLACES.items():
         if asked.startswith(prefix):
-            return see(HOME + path.format(name))
+            return redirect(HOME + path.format(name))
     users, payments = [], []
     async with visit.platform.reading(visit.operator.principal) as read:
         currency = read.moment.lender.currency
@@ -33,9 +33,9 @@ async def search(visit: Visit) -> Response:
                                       asked) if "borrowers" in visit.screens else []  # fmt: skip
             payments = await payments_named(read.transaction, read.moment.lender, asked)
     if len(users) == 1 and not payments:
-        return see(f"{HOME}/borrowers/{users[0]['user']}")
+        return redirect(f"{HOME}/borrowers/{users[0]['user']}")
     if len(payments) == 1 and not users and payments[0]["loan"]:
-        return see(f"{HOME}/loans/{payments[0]['loan']}#{payments[0]['payment']}")
+        return redirect(f"{HOME}/loans/{payments[0]['loan']}#{payments[0]['payment']}")
     rows = [{**each, "amount": printed(each["amount_minor"], currency)} for each in payments]
     return visit.page("", "search", visit.texts["search"], asked=asked, found=users,
                       payments=rows)  # fmt: skip
@@ -49,6 +49,6 @@ async def _payment(visit: Visit, name: str) -> Response:
     except InvalidField as error:
         raise NotFound("there is no such payment", where=name, fix="Search for it") from error
     if found["loan"]:
-        return see(f"{HOME}/loans/{found['loan']}#{found['payment']}")
+        return redirect(f"{HOME}/loans/{found['loan']}#{found['payment']}")
     rows = [{**found, "amount": printed(found["amount_minor"], currency)}]
     return visit.page("", "search", visit.texts["search"], asked=name, found=[], payments=rows)

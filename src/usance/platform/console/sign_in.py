@@ -17,7 +17,7 @@ from usance.platform.console.frame import (
     form,
     html,
     language_of,
-    see,
+    redirect,
     texts,
     visit_of,
 )
@@ -49,7 +49,7 @@ async def enter(request: Request) -> Response:
     except SignInFailed:
         title = texts(language_of(request))["sign_in"]
         return html(request, "sign_in", title, 401, failed=True, email=email)
-    response = see(SCREENS[0].path)
+    response = redirect(SCREENS[0].path)
     response.set_cookie(
         COOKIE, opened.token, path=HOME, httponly=True, samesite="strict",
         secure=request.url.scheme == "https",
@@ -65,7 +65,7 @@ async def leave(request: Request) -> Response:
         pool = await visit.platform.database.pool()
         async with pool.acquire() as connection:
             await end_session(connection, visit.operator.session_id, visit.operator.principal)
-    response = see(f"{HOME}/sign-in")
+    response = redirect(f"{HOME}/sign-in")
     response.delete_cookie(COOKIE, path=HOME)
     return response
 
@@ -76,6 +76,6 @@ async def set_language(request: Request) -> Response:
     language, back = given.get("language", ""), given.get("back", "")
     if language not in LANGUAGES or not back.startswith((HOME, PORTAL, MINE, DESK)):
         raise Forbidden("no language or page of ours", where="language", fix="Use the button")
-    response = see(back)
+    response = redirect(back)
     response.set_cookie(LANGUAGE_COOKIE, language, max_age=YEAR_SECONDS, path="/", samesite="lax")
     return response

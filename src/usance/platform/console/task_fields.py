@@ -25,10 +25,10 @@ from usance.base.codes import Currency
 from usance.base.errors import UsanceError
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.platform.api.strict_json import parse
-from usance.platform.collection_settings import C_SCORES
-from usance.platform.commands.plans import REASONS
+from usance.platform.commands.loans.plans import REASONS
 from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import FILE_OF
+from usance.platform.desk.collection_settings import C_SCORES
 from usance.platform.errors import InvalidField
 from usance.platform.security.access_commands import PERSON_FIELDS
 from usance.platform.security.access_reads import people

@@ -24,7 +24,7 @@ from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.console.actions import CONFIRM, effect_of
 from usance.platform.console.amounts import printed
-from usance.platform.console.frame import HOME, MAX_FILES, Visit, form, see
+from usance.platform.console.frame import HOME, MAX_FILES, Visit, form, redirect
 from usance.platform.console.task_fields import TaskField, body_of, first_values, with_files
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
 from usance.platform.live import spec_of
@@ -181,7 +181,7 @@ async def act(visit: Visit) -> Response:
             approval=outcome.answer.get("approval", "") if outcome.status == WAITING else "",
             back=task.back(given), is_secret=outcome.status != WAITING,
         )  # fmt: skip
-    return see(_with_done(task.back(given), task.word))
+    return redirect(_with_done(task.back(given), task.word))
 
 
 def secrets_in(answer: Mapping[str, Any]) -> dict[str, str]:

@@ -10,9 +10,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from usance.books.periods import parse_close_period
-from usance.platform.commands.periods import CLOSE_JOB
-from usance.platform.commands.retention import ApplyRetention
-from usance.platform.commands.servicing import ServeLoan
+from usance.platform.commands.control.periods import CLOSE_JOB
+from usance.platform.commands.loans.servicing import ServeLoan
+from usance.platform.commands.people.retention import ApplyRetention
 from usance.platform.day import SERVE_JOB
 from usance.platform.deal_dates import DEAL_JOB, pay_dates
 from usance.platform.errors import NotInstalled

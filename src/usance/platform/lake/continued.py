@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from usance.base.book import Book
 from usance.base.dates import format_month
 from usance.books.close.closes import controls_of, effective_closes, known_at_of
-from usance.platform.commands.periods import CLOSED, OPEN
+from usance.platform.commands.control.periods import CLOSED, OPEN
 from usance.platform.lake.export import MARK, Mark
 
 if TYPE_CHECKING:

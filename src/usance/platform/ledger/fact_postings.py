@@ -32,14 +32,14 @@ from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange
 from usance.loan.facts import Fact, visible
 from usance.loan.stored_rows import terms_of_row
-from usance.platform.loan_record import LoanRecord
+from usance.platform.records.loan_record import LoanRecord
 from usance.platform.store.write_set import WriteSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from usance.platform.user_record import UserRecord
+    from usance.platform.records.user_record import UserRecord
 
 LIVE_JOURNAL = 1 << 52
 """Set in the ids of live journals, which so never meet those of closes."""

@@ -28,8 +28,8 @@ from usance.loan.terms import Terms
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.ledger.fact_postings import amounts_on, fold_of
 from usance.platform.lender import Lender
-from usance.platform.loan_columns import LOANS_A_PIECE, FoldColumns, fold_columns
-from usance.platform.loan_fold import (
+from usance.platform.records.loan_columns import LOANS_A_PIECE, FoldColumns, fold_columns
+from usance.platform.records.loan_fold import (
     EXACT,
     KERNEL,
     PackedLoan,
@@ -40,7 +40,7 @@ from usance.platform.loan_fold import (
     state_rows,
     term_rows,
 )
-from usance.platform.loan_record import LoanRecord, load_loans
+from usance.platform.records.loan_record import LoanRecord, load_loans
 from usance.platform.store.bulk import read_rows
 
 if TYPE_CHECKING:

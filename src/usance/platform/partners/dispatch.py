@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import Moment
-from usance.platform.commands.debits import OrderDebit
-from usance.platform.commands.orders import AskOrder, NoteOrder, StepOrder
-from usance.platform.commands.placement import instant_provider, start_of_day
+from usance.platform.commands.lending.placement import instant_provider, start_of_day
+from usance.platform.commands.money.debits import OrderDebit
+from usance.platform.commands.money.orders import AskOrder, NoteOrder, StepOrder
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import OutboundRefused
-from usance.platform.order_record import (
+from usance.platform.partners.http_provider import HttpProvider, http_provider
+from usance.platform.partners.simulated_provider import SimulatedProvider
+from usance.platform.pause import is_paused
+from usance.platform.principals import SYSTEM
+from usance.platform.records.order_record import (
     BY_REFERENCE,
     OrderRecord,
     is_instant,
@@ -29,10 +33,6 @@ from usance.platform.order_record import (
     load_orders,
     provider_settings,
 )
-from usance.platform.partners.http_provider import HttpProvider, http_provider
-from usance.platform.partners.simulated_provider import SimulatedProvider
-from usance.platform.pause import is_paused
-from usance.platform.principals import SYSTEM
 from usance.platform.store.database import connection_failures
 from usance.service.orders.debit_policy import DebitPolicy
 from usance.service.orders.next_step import Step

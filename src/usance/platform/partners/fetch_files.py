@@ -12,13 +12,13 @@ import logging
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from usance.platform.commands.money_files import TakeFile
+from usance.platform.commands.money.money_files import TakeFile
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import OutboundRefused
-from usance.platform.order_record import is_instant, provider_settings
 from usance.platform.partners.dispatch import connected, mark_run
 from usance.platform.partners.file_evidence import take_file
 from usance.platform.principals import SYSTEM
+from usance.platform.records.order_record import is_instant, provider_settings
 from usance.platform.refusals import FileRefused
 
 if TYPE_CHECKING:

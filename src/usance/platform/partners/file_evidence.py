@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import InputError
 from usance.base.ids import parse_id
-from usance.platform.commands.money_files import TakeFile
-from usance.platform.commands.orders import NoteOrder
-from usance.platform.commands.reconciliation import ReconcileDay
-from usance.platform.commands.unallocated import ReceiveCash
+from usance.platform.commands.money.money_files import TakeFile
+from usance.platform.commands.money.orders import NoteOrder
+from usance.platform.commands.money.reconciliation import ReconcileDay
+from usance.platform.commands.money.unallocated import ReceiveCash
 from usance.platform.commands.unit_of_work import now
-from usance.platform.order_record import BY_REFERENCE, load_orders
 from usance.platform.partners.dispatch import mark_run
 from usance.platform.principals import SYSTEM
+from usance.platform.records.order_record import BY_REFERENCE, load_orders
 from usance.service.bank_files.statement import FileLine
 from usance.service.orders.provider_port import evidence
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
 from usance.platform.commands.command import WAITING, Decided, Moment, act_as_platform
-from usance.platform.commands.money_files import TakeFile as TakeStatement
-from usance.platform.commands.payments import provider_of
+from usance.platform.commands.loans.payments import provider_of
+from usance.platform.commands.money.money_files import TakeFile as TakeStatement
 from usance.platform.errors import InvalidField
 from usance.platform.jobs.queue import NewJob, enqueue, job_answer, job_by_key
 from usance.platform.partners.file_evidence import take_file as take_statement

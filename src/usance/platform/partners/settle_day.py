@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import FactKind
 from usance.base.errors import InputError
-from usance.platform.commands.claims import PassOnRecoveries
-from usance.platform.commands.clearing import PostClearing
-from usance.platform.commands.deposits import WatchDeposit
-from usance.platform.commands.settlements import CloseSettlement
+from usance.platform.commands.money.clearing import PostClearing
+from usance.platform.commands.settlement.claims import PassOnRecoveries
+from usance.platform.commands.settlement.deposits import WatchDeposit
+from usance.platform.commands.settlement.settlements import CloseSettlement
 from usance.platform.commands.unit_of_work import now
-from usance.platform.guarantors import guaranteed_minor, guarantors_of
 from usance.platform.partners.dispatch import mark_run
 from usance.platform.partners.fetch_files import fetch_files
 from usance.platform.partners.file_evidence import reconcile_providers
 from usance.platform.principals import SYSTEM
-from usance.platform.settlement import InstitutionTerms, institution_of
+from usance.platform.settlement.guarantors import guaranteed_minor, guarantors_of
+from usance.platform.settlement.owed_amounts import InstitutionTerms, institution_of
 
 if TYPE_CHECKING:
     from usance.platform.commands.command import Moment

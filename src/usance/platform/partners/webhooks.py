@@ -13,7 +13,7 @@ from usance.platform.errors import InvalidField, NotFound
 from usance.platform.partners.outbound import check_url
 from usance.platform.partners.signatures import new_secret
 from usance.platform.principals import Principal
-from usance.platform.user_record import not_found, read_id
+from usance.platform.records.user_record import not_found, read_id
 
 if TYPE_CHECKING:
     import asyncpg

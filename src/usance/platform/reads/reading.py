@@ -11,24 +11,19 @@ from usance.base.codes import Basis, parse
 from usance.loan.facts import END_OF_TIME
 from usance.platform.commands.command import Moment
 from usance.platform.errors import NotFound
-from usance.platform.loan_record import LoanRecord, load_loan, load_loans
 from usance.platform.principals import Principal
-from usance.platform.reads import (
-    control,
-    deals,
-    decisions,
-    drawdowns,
-    guarantors,
-    ledger,
-    loans,
-    money,
-    payments,
-    settlements,
-    users,
-)
+from usance.platform.reads.control import deals, events_and_audit
+from usance.platform.reads.lending import decisions, drawdowns
+from usance.platform.reads.loans import loan as loan_answers
+from usance.platform.reads.loans import payments
+from usance.platform.reads.money import ledger
+from usance.platform.reads.money import orders as money_orders
+from usance.platform.reads.people import users
+from usance.platform.reads.settlement import guarantors, settlements
 from usance.platform.reads.shapes import moment_text
+from usance.platform.records.loan_record import LoanRecord, load_loan, load_loans
+from usance.platform.records.user_record import load_user, not_found, read_id
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture
-from usance.platform.user_record import load_user, not_found, read_id
 
 if TYPE_CHECKING:
     import asyncpg
@@ -93,14 +88,14 @@ class Reading:
         """One loan as of a day, as known at a moment."""
         found = await self._loan(loan)
         day, known = self._times(found, as_of, known_at)
-        return loans.loan_answer(found, self.moment.lender, day, known)
+        return loan_answers.loan_answer(found, self.moment.lender, day, known)
 
     async def schedule(
         self, loan: str, as_of: date | None = None, known_at: datetime | None = None
     ) -> list[dict[str, Any]]:
         """The instalments of a loan."""
         found = await self._loan(loan)
-        return loans.schedule_answer(found, *self._times(found, as_of, known_at))
+        return loan_answers.schedule_answer(found, *self._times(found, as_of, known_at))
 
     async def facts(
         self, loan: str, as_of: date | None = None, known_at: datetime | None = None
@@ -116,7 +111,7 @@ class Reading:
         )  # fmt: skip
         named = {int(row["ref"]): row["reference"] for row in rows}
         return [
-            loans.fact_answer(found.loan_id, each, self.moment.lender, named.get(each.ref))
+            loan_answers.fact_answer(found.loan_id, each, self.moment.lender, named.get(each.ref))
             for each in found.facts
             if each.effective_on <= day and each.booked_at <= known
         ]
@@ -141,12 +136,14 @@ class Reading:
                 f"the loan was disbursed on {found.first['disbursed_on']}", where="body.on",
                 fix="Give that day or a later one",
             )  # fmt: skip
-        return loans.settlement_answer(found, day, self.moment.lender)
+        return loan_answers.settlement_answer(found, day, self.moment.lender)
 
     async def withdrawal_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:
         """The amount that undoes a loan on a day, and the last day on which it may be undone."""
         found = await self._loan(loan)
-        return loans.withdrawal_answer(found, on or self.moment.business_date, self.moment.lender)
+        return loan_answers.withdrawal_answer(
+            found, on or self.moment.business_date, self.moment.lender
+        )
 
     async def user_loans(self, user: str) -> list[dict[str, Any]]:
         """The loans of a user."""
@@ -163,7 +160,7 @@ class Reading:
         found = {each.loan_id: each for each in await load_loans(self.transaction, numbers)}
         lender = self.moment.lender
         return [
-            loans.loan_answer(found[number], lender, *self._times(found[number], None, None))
+            loan_answers.loan_answer(found[number], lender, *self._times(found[number], None, None))
             for number in numbers
         ]
 
@@ -191,18 +188,18 @@ class Reading:
         self, state: str | None = None, after: int = 0, limit: int = 50
     ) -> list[dict[str, Any]]:
         """Payment orders."""
-        return await money.orders(self.transaction, self.moment.lender, state, after, limit)
+        return await money_orders.orders(self.transaction, self.moment.lender, state, after, limit)
 
     async def order(self, order: str) -> dict[str, Any]:
         """One payment order with its events."""
         number = read_id(order, "or", "order")
-        return await money.order(self.transaction, self.moment.lender, number)
+        return await money_orders.order(self.transaction, self.moment.lender, number)
 
     async def unallocated(
         self, after: int = 0, limit: int = 50, *, is_open: bool = True
     ) -> list[dict[str, Any]]:
         """Money received that no loan has taken."""
-        return await money.unallocated(
+        return await money_orders.unallocated(
             self.transaction, self.moment.lender, self.moment.business_date, is_open=is_open,
             after=after, limit=limit,
         )  # fmt: skip
@@ -210,7 +207,7 @@ class Reading:
     async def one_unallocated(self, unallocated: str) -> dict[str, Any]:
         """One such amount, with the loans it may be for."""
         number = read_id(unallocated, "un", "unallocated")
-        return await money.one_unallocated(
+        return await money_orders.one_unallocated(
             self.transaction, self.moment.lender, self.moment.business_date, number
         )
 
@@ -218,7 +215,7 @@ class Reading:
         self, state: str | None = None, after: int = 0, limit: int = 50
     ) -> list[dict[str, Any]]:
         """Breaks of orders and of reconciliation."""
-        return await money.breaks(
+        return await money_orders.breaks(
             self.transaction, self.moment.lender, self.moment.business_date, state, after, limit
         )
 
@@ -314,7 +311,7 @@ class Reading:
 
     async def events(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """Events that the principal sees."""
-        return await control.events(self.transaction, after, limit)
+        return await events_and_audit.events(self.transaction, after, limit)
 
     async def deal(self, deal: str) -> dict[str, Any]:
         """One deal of asset-backed funding."""
@@ -326,17 +323,19 @@ class Reading:
 
     async def audit(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """Entries of the audit."""
-        return await control.audit(self.transaction, after, limit)
+        return await events_and_audit.audit(self.transaction, after, limit)
 
     async def approvals(
         self, state: str | None = None, after: int = 0, limit: int = 50
     ) -> list[dict[str, Any]]:
         """Approvals."""
-        return await control.approvals(self.transaction, state, after, limit)
+        return await events_and_audit.approvals(self.transaction, state, after, limit)
 
     async def approval(self, approval: str) -> dict[str, Any]:
         """One approval."""
-        return await control.approval(self.transaction, read_id(approval, "ap", "approval"))
+        return await events_and_audit.approval(
+            self.transaction, read_id(approval, "ap", "approval")
+        )
 
     async def _loan(self, loan: str) -> LoanRecord:
         """A loan that the principal sees."""

@@ -12,12 +12,12 @@ from usance.base.errors import CodeError
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField, NotFound
 from usance.platform.principals import Principal
+from usance.platform.records.user_record import load_user, read_id
 from usance.platform.security.keys import create_key, principal_of_party
 from usance.platform.security.sealed_values import REVEAL, put_text
 from usance.platform.security.sessions import create_operator
 from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
-from usance.platform.user_record import load_user, read_id
 
 if TYPE_CHECKING:
     import asyncpg

@@ -19,12 +19,12 @@ from usance.platform.errors import NotFound, SignInFailed, UnknownPrincipal
 from usance.platform.partners.messages import MessagePort, send_soon
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.shapes import moment_text
+from usance.platform.records.user_record import load_user, read_id
 from usance.platform.refusals import NoMessages, TooManyCodes
 from usance.platform.security.keys import SESSION_PREFIX, hash_of
 from usance.platform.security.phones import phone_index
 from usance.platform.security.sessions import LASTS, OpenedSession
 from usance.platform.security.subject_keys import key_of
-from usance.platform.user_record import load_user, read_id
 from usance.platform.vault import Vault
 
 if TYPE_CHECKING:

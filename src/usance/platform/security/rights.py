@@ -12,9 +12,9 @@ from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.principals import Principal
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
+from usance.platform.records.user_record import load_user, read_id
 from usance.platform.refusals import WrongState
 from usance.platform.security.subject_keys import subject_key
-from usance.platform.user_record import load_user, read_id
 
 if TYPE_CHECKING:
     import asyncpg

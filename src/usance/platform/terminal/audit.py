@@ -8,7 +8,7 @@ import typer
 
 from usance.base.command_line import AsJson, print_answer, print_pairs, print_table, show_help
 from usance.platform.live import Platform
-from usance.platform.reads.control import audit as audit_rows
+from usance.platform.reads.control.events_and_audit import audit as audit_rows
 from usance.platform.security.access_reads import verify_seals
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.ledger import LedgerBroken

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from usance.base.command_line import AsJson, print_answer, print_line, print_table
-from usance.platform.collection_settings import C_SCORES, MODEL_FILES
+from usance.platform.desk.collection_settings import C_SCORES, MODEL_FILES
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
 
 if TYPE_CHECKING:
     from usance.assess.scoring.model import Model
-    from usance.platform.c_scores import CaseHistory
+    from usance.platform.desk.c_scores import CaseHistory
     from usance.platform.live import Platform
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -38,7 +38,7 @@ def train(
     from usance.assess.training.train import write_model
     from usance.base.dates import parse_date
     from usance.pages.reports.model_card import model_card
-    from usance.platform.c_scores import trained
+    from usance.platform.desk.c_scores import trained
 
     first = parse_date(valid_from, where="--valid-from") if valid_from else None
     model = trained(on_platform(home, _history), target, seed=seed)
@@ -76,7 +76,7 @@ def train(
 @app.command()
 def watch(home: Home, as_json: AsJson = False) -> None:
     """Watch the C-scores in force: drift, true probabilities, ranks; ends with 1 if any alarms."""
-    from usance.platform.c_scores import watched
+    from usance.platform.desk.c_scores import watched
 
     history, models = on_platform(home, _in_force)
     found = [(target, is_judged, month) for target, model in models.items()
@@ -103,15 +103,15 @@ def watch(home: Home, as_json: AsJson = False) -> None:
 
 
 async def _history(platform: Platform) -> CaseHistory:
-    from usance.platform.c_scores import case_history
+    from usance.platform.desk.c_scores import case_history
 
     async with platform.database.transaction(0) as transaction:
         return await case_history(transaction)
 
 
 async def _in_force(platform: Platform) -> tuple[CaseHistory, dict[str, Model]]:
-    from usance.platform.c_scores import case_history
     from usance.platform.commands.unit_of_work import now
+    from usance.platform.desk.c_scores import case_history
 
     async with platform.database.transaction(0) as transaction:
         moment = await now(transaction, platform.services)

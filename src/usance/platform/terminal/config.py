@@ -10,7 +10,12 @@ import typer
 
 from usance.base.command_line import AsJson, print_answer, print_line, print_table, show_help
 from usance.base.documents import parse_yaml
-from usance.platform.commands.configuration import FORM, differences, exported, read_configuration
+from usance.platform.commands.control.configuration import (
+    FORM,
+    differences,
+    exported,
+    read_configuration,
+)
 from usance.platform.live import Platform
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home

@@ -149,7 +149,7 @@ def take_money_file(
     as_json: AsJson = False,
 ) -> None:
     """Take a file of a provider or its bank, and book what its lines say about our orders."""
-    from usance.platform.commands.money_files import TakeFile
+    from usance.platform.commands.money.money_files import TakeFile
     from usance.platform.partners.file_evidence import take_file
 
     command = TakeFile(file.name, read_text(file), profile, provider)

@@ -20,7 +20,7 @@ from usance.service import commands as of_files
 if TYPE_CHECKING:
     from datetime import date
 
-    from usance.platform.commands.money_files import TakeFile
+    from usance.platform.commands.money.money_files import TakeFile
     from usance.platform.live import Platform
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -129,7 +129,7 @@ def _without_home(provider: str) -> None:
 
 
 def _import_live(home: Path, file: Path, profile: str, provider: str, as_json: bool) -> None:
-    from usance.platform.commands.money_files import TakeFile
+    from usance.platform.commands.money.money_files import TakeFile
     from usance.platform.refusals import FileRefused
     from usance.platform.terminal.homes import on_platform
     from usance.service.bank_files.profile import load_profile
@@ -210,7 +210,7 @@ async def _reconciled(
     platform: Platform, day: date, provider: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     """Answers of the providers that were reconciled, their breaks that wait, and the currency."""
-    from usance.platform.commands.reconciliation import ReconcileDay
+    from usance.platform.commands.money.reconciliation import ReconcileDay
     from usance.platform.principals import SYSTEM
 
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:

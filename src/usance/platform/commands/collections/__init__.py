@@ -1,0 +1,1 @@
+"""Collections: cases, contacts, desks, agencies, strategies."""

@@ -1,0 +1,1 @@
+"""Control: configuration, periods, deals, jobs and the sandbox's clock."""

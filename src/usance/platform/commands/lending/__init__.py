@@ -1,0 +1,1 @@
+"""Lending: applications, quotes, agreements, drawdowns, offers."""

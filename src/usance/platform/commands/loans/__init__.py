@@ -1,0 +1,1 @@
+"""Loans: payments, events, terms, plans and what falls due."""

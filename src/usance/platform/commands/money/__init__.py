@@ -1,0 +1,1 @@
+"""Money: orders, files, reconciliation, cash that belongs to nobody yet."""

@@ -1,0 +1,1 @@
+"""People: users and what is known about them, their rights about it, screening."""

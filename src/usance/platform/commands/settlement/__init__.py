@@ -1,0 +1,1 @@
+"""Settlement: batches of institutions, claims on guarantors, their deposits."""

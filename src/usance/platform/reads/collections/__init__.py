@@ -1,0 +1,1 @@
+"""Cases and what comes of them as they are answered."""

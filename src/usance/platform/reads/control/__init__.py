@@ -1,0 +1,1 @@
+"""Configuration, approvals, gauges and the latest events as they are answered."""

@@ -1,0 +1,1 @@
+"""Applications, decisions and drawdowns as they are answered."""

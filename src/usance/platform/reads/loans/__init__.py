@@ -1,0 +1,1 @@
+"""Loans, payments, plans and letters as they are answered."""

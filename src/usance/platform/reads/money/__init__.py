@@ -1,0 +1,1 @@
+"""Money and the ledger as they are answered."""

@@ -1,0 +1,1 @@
+"""People as they are answered."""

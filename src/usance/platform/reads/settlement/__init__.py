@@ -1,0 +1,1 @@
+"""Settlements, claims and institutions' own loans as they are answered."""
