@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from usance.base.array_bytes import pack, unpack
 from usance.base.dates import add_months, from_day, microseconds, to_day
+from usance.loan.pricing import a_month_later, month_of
 from usance.twin.month.fact_rows import FactRows
-from usance.twin.month.loan_terms import a_month_later, month_of
 from usance.twin.month.timestamps import END_OF_DAY, end_of_month, timestamps
 
 ROW = st.tuples(st.integers(1, 5), st.integers(0, 4), st.integers(3, 5), st.integers(1, 30))

@@ -11,16 +11,13 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import make
-from usance.base.dates import month_starts
-from usance.base.rates import PPM
 from usance.books.effective_interest.loans import effective_rates
-from usance.loan.batch import schedule_columns
 from usance.loan.columns import TermColumns
+from usance.loan.pricing import Requests, SourceFees, price, typed
 from usance.twin.run.group_facts import own_funds_account
 from usance.world.institutions import Institutions
 
 PRODUCTS = len(Product)
-_STARTS = month_starts(0, 12 * 181).astype(np.int64)
 
 
 def cells_of(source: I64, product: I64) -> I64:
@@ -40,19 +37,6 @@ def cells_table(institutions: Institutions) -> pa.Table:
         entity=np.array([each.entity for each in funding])[source - 1],
         fund_cash=np.where(own, own_funds_account(institutions.scenario), 0),
     )  # fmt: skip
-
-
-def month_of(days: I64) -> I64:
-    """The month of each day."""
-    return np.searchsorted(_STARTS, days, side="right") - 1
-
-
-def a_month_later(days: I64) -> I64:
-    """The same day of the next month, or its last."""
-    month = month_of(days)
-    place = days - _STARTS[month]
-    long = _STARTS[month + 2] - _STARTS[month + 1]
-    return np.asarray(_STARTS[month + 1] + np.minimum(place, long - 1))
 
 
 @dataclass(frozen=True)
@@ -75,46 +59,18 @@ class Pricer:
         at = source - 1
         rate = self.rate_ppm(grade)
         coupons = [self.institutions.coupon_ppm(n, month) for n in range(1, len(funding) + 1)]
-        model = np.array([int(each.model) for each in funding])[at]
-        # Who lends its own money earns all of the rate; of a trust the coupon is the investors'.
-        whole = np.isin(
-            model, [FundingModel.ON_BALANCE_SHEET, FundingModel.ICE, FundingModel.TECH_SOLUTIONS]
-        )
-        coupon = np.where(whole, rate, np.minimum(np.array(coupons, np.int64)[at], rate))
 
         def part(name: str) -> I64:
-            ppm = np.array([getattr(each, name) for each in funding], np.int64)[at]
-            return amount_minor * ppm // PPM
+            return np.array([getattr(each, name) for each in funding], np.int64)[at]
 
-        made: dict[str, Any] = {
-            "principal_minor": amount_minor, "rate_ppm": rate.astype(np.int32),
-            "coupon_ppm": coupon.astype(np.int32), "instalments": months.astype(np.int16),
-            "disbursed_on": disbursed_on.astype(np.int32),
-            "first_due_on": a_month_later(disbursed_on).astype(np.int32),
-            "flat_fee_minor": part("service_fee_ppm"),
-            "guarantee_fee_minor": np.zeros(len(at), np.int64),
-            "convention": convention.astype(np.int16),
-        }  # fmt: skip
-        # A year's fee on the balance, as if principal came back in equal parts.
-        guarantee = part("guarantee_fee_ppm") * (months + 1) // 24
-        has = np.flatnonzero(guarantee)
-        made["guarantee_fee_minor"][has] = np.minimum(
-            guarantee[has], _fees(TermColumns(**made).take(has))
-        )
+        model = part("model")
+        made = price(
+            Requests(amount_minor, months.astype(np.int64), rate, convention, disbursed_on),
+            SourceFees(model, np.array(coupons, np.int64)[at], part("service_fee_ppm"),
+                       part("upfront_fee_ppm"), part("guarantee_fee_ppm")),
+        )  # fmt: skip
         triggers = np.array([each.trigger_days for each in funding], np.int16)
-        return {
-            **made, "upfront_fee_minor": part("upfront_fee_ppm"), "model": model.astype(np.int8),
-            "trigger": triggers[at],
-        }  # fmt: skip
-
-
-def _fees(terms: TermColumns) -> I64:
-    """All fees of each schedule: the guarantor cannot have more."""
-    plan = schedule_columns(terms)
-    if not len(terms):
-        return np.zeros(0, np.int64)
-    fees = plan.guarantee_fee + plan.service_fee
-    return np.add.reduceat(fees, plan.offsets[:-1])
+        return {**typed(made), "model": model.astype(np.int8), "trigger": triggers[at]}
 
 
 def loans_table(

@@ -15,10 +15,11 @@ from usance.base.columns import arrays, make
 from usance.base.ids import PER_USER
 from usance.base.rates import PPM
 from usance.loan.batch import start_columns, step_columns
+from usance.loan.pricing import month_of
 from usance.loan.visible_facts import term_columns
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
-from usance.twin.month.loan_terms import cells_of, month_of
+from usance.twin.month.loan_terms import cells_of
 from usance.twin.month.month_kernel import DUES
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.special_loans import SpecialLoans

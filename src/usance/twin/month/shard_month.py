@@ -14,6 +14,7 @@ from usance.base.codes import DecisionKind
 from usance.base.columns import sort
 from usance.base.ids import PER_USER
 from usance.base.tables import table
+from usance.loan.pricing import month_of
 from usance.twin.month.assessment import Inputs, lines_table
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
@@ -25,7 +26,6 @@ from usance.twin.month.loan_month import (
     month_pass_with_faults,
     put_folded,
 )
-from usance.twin.month.loan_terms import month_of
 from usance.twin.month.month_arrays import MonthEnd
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import users_table

@@ -22,6 +22,7 @@ from usance.base.columns import arrays, arrow_schema, sort
 from usance.base.dates import from_day, to_day
 from usance.base.ids import PER_USER
 from usance.base.tables import table
+from usance.loan.pricing import month_of
 from usance.measure.book_tape import COLLECTION_DAYS, dues_between, tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.month.collection_effect import effect_of
@@ -29,7 +30,7 @@ from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.known_at_request import KnownHistory
 from usance.twin.month.loan_month import MONTH_DAYS
-from usance.twin.month.loan_terms import cells_table, month_of
+from usance.twin.month.loan_terms import cells_table
 from usance.twin.month.month_kernel import W_DAY
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.special_loans import SpecialLoans, fact_rows, owners, stored_facts
