@@ -61,13 +61,27 @@ class Watched:
             self.problems.append(f"asks {address}")
 
     def sign_in(self, person: dict[str, str]) -> None:
-        """Sign in with the keyboard alone."""
+        """Sign in with the keyboard alone; a refusal says what the page says."""
         self.page.goto("/console/sign-in")
-        self.page.keyboard.type(person["email"])
+        self.type_into("email", person["email"])
         self.page.keyboard.press("Tab")
-        self.page.keyboard.type(person["password"])
+        self.type_into("password", person["password"])
         self.page.keyboard.press("Enter")
+        refused = self.page.locator("#content [role=alert]")
+        self.page.locator("form[action$='/sign-out']").or_(refused).first.wait_for()
+        assert not refused.count(), f"{person['email']}: {refused.inner_text()}"
         self.page.wait_for_url("**/console/overview")
+
+    def type_into(self, name: str, text: str) -> None:
+        """Type into the field that must have the focus already.
+
+        A browser gives the focus of `autofocus` with the first frame that it paints, which may
+        come after the page was loaded: what is typed before goes nowhere.
+        """
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(f"input[name={name}]")).to_be_focused()
+        self.page.keyboard.type(text)
 
 
 @pytest.fixture

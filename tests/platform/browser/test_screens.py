@@ -41,7 +41,7 @@ def test_a_payment_is_taken_with_the_keyboard_alone(tab: Watched, served: Served
     page.get_by_role("link", name="Take a payment").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/loans/{loan}/payment")
-    page.keyboard.type("250.00")
+    tab.type_into("amount_minor", "250.00")
     page.locator("input[name=ref]").focus()
     page.keyboard.type("by-keyboard")
     page.keyboard.press("Enter")
