@@ -31,6 +31,7 @@ REASONS = {
     "platform.commands.control.jobs": "commands about jobs; the queue itself knows no commands",
     "platform.console.changes": "the last change of a record, shown by four screens",
     "platform.console.amounts": "amounts as people read and type them, for every screen",
+    "platform.store.locks": "one list, so that no two have one number",
     "platform.pause": "asked by clock, orders and scheduler; the restore imports these",
     "platform.reads.control.configuration": "one read, one module: no query in a route or screen",
     "platform.reads.loans.documents": "one read, one module: no query in a route or screen",

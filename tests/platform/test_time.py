@@ -16,11 +16,8 @@ import pytest
 from tests.platform.applicants import borrower, drawn
 from tests.platform.databases import fresh, with_owner
 from tests.platform.sandbox import Sandbox
-from usance.platform.clock import CLOCK_TURN, run_due
+from usance.platform.clock import run_due
 from usance.platform.closing.day_end import end_day
-from usance.platform.closing.month_end import LAKE_LOCK
-from usance.platform.commands.control.deals import DEAL_LOCK
-from usance.platform.commands.control.periods import PERIOD_LOCK
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import HalfDay
 from usance.platform.jobs.kinds import kinds_of
@@ -29,9 +26,9 @@ from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
-from usance.platform.scheduler import TURN, schedule_loop, take_turn
+from usance.platform.scheduler import schedule_loop, take_turn
 from usance.platform.store.database import Database
-from usance.platform.store.migrations import LOCK as MIGRATIONS
+from usance.platform.store.locks import Lock
 from usance.platform.store.server import Embedded
 from usance.service.loan_servicing import DayPart
 
@@ -192,11 +189,6 @@ def test_who_moves_the_clock_waits_for_the_one_before(sandbox: Sandbox) -> None:
     assert len(halves) == len(set(halves)) == 27  # 14 mornings, 13 evenings: the last is to come
 
 
-def test_every_turn_has_a_number_of_its_own() -> None:
-    numbers = [TURN, CLOCK_TURN, LAKE_LOCK, DEAL_LOCK, PERIOD_LOCK, MIGRATIONS]
-    assert len(set(numbers)) == len(numbers)
-
-
 def test_one_of_many_workers_keeps_the_time(left_alone: Sandbox, tmp_path: Path) -> None:
     async def waits(platform: Platform) -> bool:
         async with platform.database.transaction(0) as transaction:
@@ -206,7 +198,7 @@ def test_one_of_many_workers_keeps_the_time(left_alone: Sandbox, tmp_path: Path)
 
     async def work(platform: Platform) -> None:
         async with platform.database.transaction(0) as other:
-            await other.execute("select pg_advisory_xact_lock($1)", TURN)
+            await other.execute("select pg_advisory_xact_lock($1)", Lock.SCHEDULE)
             assert not await take_turn(platform, seals=True)
         stop = asyncio.Event()
         keeping = [asyncio.create_task(schedule_loop(platform, stop)) for _ in range(3)]

@@ -28,6 +28,7 @@ from usance.platform.partners.settle_day import end_evening
 from usance.platform.pause import check_released
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
+from usance.platform.store.locks import Lock
 
 if TYPE_CHECKING:
     import asyncpg
@@ -47,8 +48,6 @@ class OrderDue(NamedTuple):
 
 MAX_STEPS = 1_000_000
 """More than falls due in one advance of any sandbox."""
-CLOCK_TURN = 7_305_804_402_566_559
-"""The advisory lock of whoever moves the clock."""
 
 
 @asynccontextmanager
@@ -61,7 +60,7 @@ async def clock_turn(platform: Platform) -> AsyncIterator[None]:
         platform.clock_lock,
         platform.database.transaction(SYSTEM.principal_id) as turn,
     ):
-        await turn.execute("select pg_advisory_xact_lock($1)", CLOCK_TURN)
+        await turn.execute("select pg_advisory_xact_lock($1)", Lock.CLOCK)
         yield
 
 

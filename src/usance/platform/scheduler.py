@@ -21,6 +21,7 @@ from usance.platform.ledger.seals import seal
 from usance.platform.pause import is_paused
 from usance.platform.principals import SYSTEM
 from usance.platform.rescreening import enqueue_screening
+from usance.platform.store.locks import Lock
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("usance.time")
 POLL_SECONDS, SEAL_SECONDS, WAIT_SECONDS = 1.0, 5.0, 30.0
 """Looks at what is due, seals, and the pause after something failed."""
-TURN = 7_305_804_402_566_557
-"""The advisory lock of whoever has the turn."""
 DAY_JOB, RETENTION_JOB = "day.end", "retention.apply"
 
 
@@ -50,7 +49,7 @@ async def schedule_loop(platform: Platform, stop: asyncio.Event) -> None:
 async def take_turn(platform: Platform, *, seals: bool) -> bool:
     """Take a turn, unless another worker has it; True if it was taken and seals were made."""
     async with platform.database.transaction(SYSTEM.principal_id) as turn:
-        if not await turn.fetchval("select pg_try_advisory_xact_lock($1)", TURN):
+        if not await turn.fetchval("select pg_try_advisory_xact_lock($1)", Lock.SCHEDULE):
             return False
         if await is_paused(turn):
             return False

@@ -41,6 +41,7 @@ from usance.platform.lake.export import compact, export
 from usance.platform.principals import SYSTEM
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import ClockBackwards
+from usance.platform.store.locks import Lock
 
 if TYPE_CHECKING:
     import asyncpg
@@ -57,7 +58,6 @@ MAX_WAIT_SECONDS, WAIT_SECONDS = 60.0, 0.05
 CUT_OFF = timedelta(minutes=1)
 """A sandbox's clock goes so far over midnight: each command of the evening takes a microsecond."""
 CLOSE_STEPS = 9
-LAKE_LOCK = 7_305_804_402_566_558
 RELEASE_FORMATS = ("csv", "html")
 Progress = Callable[[str], Awaitable[None]]
 
@@ -211,7 +211,7 @@ class LiveClose:
 async def lake_turn(platform: Platform) -> AsyncIterator[None]:
     """A turn at the lake: whoever exports to it or closes it waits for the one before."""
     async with platform.database.loader() as connection:
-        await connection.execute("select pg_advisory_lock($1)", LAKE_LOCK)
+        await connection.execute("select pg_advisory_lock($1)", Lock.LAKE)
         yield
 
 

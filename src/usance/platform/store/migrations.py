@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from usance.platform.errors import MigrationError
+from usance.platform.store.locks import Lock
 
 if TYPE_CHECKING:
     import asyncpg
 
 FOLDER = Path(__file__).with_name("migrations")
-LOCK = 0x7573_616E_6365
-"""Advisory lock of whoever migrates: the letters of the name."""
 _NAME = re.compile(r"(\d{4})_(\w+)\.sql")
 _CREATE = """
 create schema if not exists usance;
@@ -97,14 +96,14 @@ async def migrate(
 
     A migration that fails leaves the database as the one before left it.
     """
-    await connection.execute("select pg_advisory_lock($1)", LOCK)
+    await connection.execute("select pg_advisory_lock($1)", Lock.MIGRATIONS)
     try:
         await connection.execute(_CREATE)
         pending = (await status(connection, migrations)).pending
         for each in pending:
             await _apply(connection, each)
     finally:
-        await connection.execute("select pg_advisory_unlock($1)", LOCK)
+        await connection.execute("select pg_advisory_unlock($1)", Lock.MIGRATIONS)
     return pending
 
 

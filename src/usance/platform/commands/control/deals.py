@@ -66,13 +66,12 @@ from usance.platform.refusals import (
     PeriodNotOpen,
     WrongState,
 )
+from usance.platform.store.locks import Lock
 from usance.platform.store.write_set import WriteSet
 
 if TYPE_CHECKING:
     import asyncpg
 
-DEAL_LOCK = 1_685_282_156
-"""Deals are put in force and paid one after the other."""
 MAX_NAMED = 5
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
@@ -102,7 +101,7 @@ async def put_deal(
     except UsanceError as error:
         raise InvalidField(str(error), where="body.text", fix="Mend the deal file") from error
     await act_as_platform(transaction)
-    await transaction.execute("select pg_advisory_xact_lock($1)", DEAL_LOCK)
+    await transaction.execute("select pg_advisory_xact_lock($1)", Lock.DEALS)
     await _check_closing(transaction, moment, deal)
     pool = await _pool_of(transaction, deal, terms, command.loans)
     state = opening_state(deal)
@@ -247,7 +246,7 @@ async def pay_deal(
 ) -> Decided:
     """Pay a date of a deal from what its loans did; a date that was paid is not paid again."""
     await act_as_platform(transaction)
-    await transaction.execute("select pg_advisory_xact_lock($1)", DEAL_LOCK)
+    await transaction.execute("select pg_advisory_xact_lock($1)", Lock.DEALS)
     record = await load_deal(transaction, command.deal)
     state, deal = record.state, record.deal
     if command.period <= state.period:

@@ -29,13 +29,12 @@ from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.principals import Principal
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import PeriodNotOpen, PeriodNotOver
+from usance.platform.store.locks import Lock
 from usance.platform.store.write_set import WriteSet
 
 if TYPE_CHECKING:
     import asyncpg
 
-PERIOD_LOCK = 0x70657269
-"""Held shared by whoever posts, alone by whoever closes: for milliseconds."""
 PERIOD_STATES = ("open", "closing", "closed", "locked")
 OPEN, CLOSING, CLOSED, LOCKED = range(4)
 NEXT_STATES = {"closing": ("open",), "locked": ("closed",), "open": ("closed",)}
@@ -114,7 +113,7 @@ async def begin_close(
     """Fix the moment up to which a close knows facts; one that has begun keeps its own."""
     period = read_period(command.period)
     _refuse_unfinished(period, moment)
-    await transaction.execute("select pg_advisory_xact_lock($1)", PERIOD_LOCK)
+    await transaction.execute("select pg_advisory_xact_lock($1)", Lock.PERIODS)
     at: datetime = (await now(transaction, moment.services)).at  # nothing is under way any more
     rows = await transaction.fetch(
         "select * from usance.periods where period <= $1 order by period", period.last_month
@@ -262,7 +261,7 @@ async def move_period(
     """Lock a closed period, or open it again."""
     period = read_period(command.period)
     await act_as_platform(transaction)
-    await transaction.execute("select pg_advisory_xact_lock($1)", PERIOD_LOCK)
+    await transaction.execute("select pg_advisory_xact_lock($1)", Lock.PERIODS)
     rows = await transaction.fetch(
         "select * from usance.periods where period >= $1 order by period", period.months[0]
     )
