@@ -39,6 +39,9 @@ facts:
      fair_value: 12.50, tranches: [{units: 8000, on: 2025-01-31},
      {units: 8000, on: 2026-01-31}]}
   - {id: 6, kind: exchange_rate, entity: 2, on: 2023-09-30, currency: USD, rate: 7.0999}
+  - {id: 65, kind: exchange_rate, entity: 2, on: 2023-12-31, currency: USD, rate: 7.0827}
+  - {id: 66, kind: exchange_rate, entity: 2, on: 2024-03-28, currency: USD, rate: 7.2203}
+  - {id: 67, kind: exchange_rate, entity: 2, on: 2024-06-28, currency: USD, rate: 7.2672}
   - {id: 7, kind: cost_incurred, entity: 1, on: 2023-12-20, amount: 41234.56, function: marketing}
   - {id: 8, kind: cost_incurred, entity: 1, on: 2024-02-20, amount: 51234.57, function: marketing}
   - {id: 9, kind: cost_incurred, entity: 1, on: 2024-05-20, amount: 61234.58,

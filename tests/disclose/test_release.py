@@ -385,12 +385,38 @@ def test_no_book_and_no_rate(
 ) -> None:
     told = refused("release", "2024Q2", "--book", str(tmp_path / "none"), capsys=capsys)
     assert "none" in told
-    release = made(closed_book, "2024Q2", Filer())
-    assert release.rate == Decimal("7.0999")  # the books' own
-    object.__setattr__(release.closed.books.rates, "days", {})
+    release = made(closed_book, "2024Q1", Filer())
+    assert release.rate == Decimal("7.2203")  # the books' own
+    for table in ("days", "values"):
+        object.__setattr__(release.closed.books.rates, table, {})
     fresh = Release(release.closed, release.period, release.profile, Filer())
     with pytest.raises(UsanceError, match="no rate for the columns in USD"):
         assert fresh.rate
+
+
+@pytest.mark.parametrize(
+    ("period", "day"),
+    [("2024Q1", "March 28, 2024"), ("2023Q4", "December 29, 2023")],  # a Sunday has no rate
+)
+def test_a_rate_of_the_books_is_told_with_the_day_it_was_stated_on(
+    closed_book: Path, tmp_path: Path, period: str, day: str
+) -> None:
+    files = publish(made(closed_book, period, Filer()), tmp_path, ["html"], writers=RELEASE_WRITERS)
+    page = files["html"].read_text(encoding="utf-8")
+    said = next(each for each in page.splitlines() if "to USD 1.00" in each)
+    assert day in said
+    assert TieKind.BROKEN not in check([files["csv"]]).counts
+
+
+def test_a_rate_that_was_stated_long_before_the_end_of_a_period_is_none_of_it(
+    closed_book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["release", "2024Q3", "--book", str(closed_book), "--out", str(tmp_path)]
+    told = refused(*arguments, capsys=capsys)
+    assert "the last rate of USD in the books is that of 2024-06-28" in told
+    assert "State an exchange_rate of 2024-09-30" in told
+    assert not any(tmp_path.iterdir())
+    assert main(["disclose", *arguments, "--rate", "7.0176", "--formats", "csv"]) == 0
 
 
 def test_wrong_filers(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ next one.
 71000
 >>> str(rates.average(Currency.USD, date(2024, 1, 1), date(2024, 1, 31)))
 '22131/3100'
+>>> rates.stated_on(Currency.USD, date(2024, 6, 30)).isoformat()
+'2024-01-21'
 """
 
 from __future__ import annotations
@@ -65,12 +67,23 @@ class Rates:
         """The price of a minor unit on a day, in minor units of the reporting currency."""
         if currency is self.reporting:
             return Fraction(1)
+        position = self._position(currency, day)
+        return self.values[currency][position]
+
+    def stated_on(self, currency: Currency, day: date) -> date:
+        """The day from which the rate on a day is; that day of the reporting currency."""
+        if currency is self.reporting:
+            return day
+        position = self._position(currency, day)
+        return self.days[currency][position]
+
+    def _position(self, currency: Currency, day: date) -> int:
         position = bisect_right(self.days.get(currency, ()), day) - 1
         if position < 0:
             what = f"there is no rate of exchange for {currency.label} on {day}"
             fix = f"State an exchange_rate of {currency.label} from that day or before"
             raise GroupFactError(what, fix=fix)
-        return self.values[currency][position]
+        return position
 
     def average(self, currency: Currency, first: date, last: date) -> Fraction:
         """The average over the days of a period, both included."""

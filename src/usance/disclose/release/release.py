@@ -41,6 +41,13 @@ from usance.disclose.release.per_share import NET, PerShareFigures
 from usance.disclose.release.rounding import RoundedStatements, year_start
 from usance.disclose.release.statement_figures import StatementFigures, TranslatedStatements
 
+RATE_WITHIN = timedelta(days=7)
+"""A rate of the period's end is of its last weekday, or after holidays of the days before it."""
+_GIVEN_RATE = (
+    "--rate, or translation: {rate: 7.2672} in the filer's file "
+    "(translation: {shown: false} leaves those columns out)"
+)
+
 
 @dataclass(frozen=True)
 class Release:
@@ -140,21 +147,35 @@ class Release:
 
     @cached_property
     def rate(self) -> Decimal:
-        """The rate of the convenience translation: as given, else that of the books' last day."""
+        """The rate of the convenience translation: as given, else of the books at period end."""
         if self.filer.rate is not None:
             return self.filer.rate
+        currency, rates = Currency[self.profile.translated], self.closed.books.rates
         try:
-            found = self.closed.books.rates.at(
-                Currency[self.profile.translated], self.period.last_day
-            )
+            found = rates.at(currency, self.period.last_day)
         except UsanceError:
-            what = f"there is no rate for the columns in {self.profile.translated}"
-            fix = (
-                "Give --rate, or translation: {rate: 7.2672} in the filer's file "
-                "(translation: {shown: false} leaves those columns out)"
+            what = f"there is no rate for the columns in {currency.label}"
+            raise FilerError(what, where="rate", fix=f"Give {_GIVEN_RATE}") from None
+        end = last_weekday(self.period.last_day)
+        if self.rate_on <= end - RATE_WITHIN:
+            what = (
+                f"the last rate of {currency.label} in the books is that of {self.rate_on}, and "
+                f"{self.document} ends on {self.period.last_day}"
             )
-            raise FilerError(what, where="rate", fix=fix) from None
+            fix = (
+                f"State an exchange_rate of {end} before that month is closed, or give "
+                f"{_GIVEN_RATE}"
+            )
+            raise FilerError(what, where="rate", fix=fix)
         return round(Decimal(found.numerator) / found.denominator, 4)
+
+    @cached_property
+    def rate_on(self) -> date:
+        """The day of that rate: as given, the one the books state it on, else the last weekday."""
+        if self.filer.rate is not None:
+            return self.filer.rate_on or last_weekday(self.period.last_day)
+        currency = Currency[self.profile.translated]
+        return last_weekday(self.closed.books.rates.stated_on(currency, self.period.last_day))
 
     @cached_property
     def columns(self) -> list[tuple[Period, bool]]:
@@ -211,7 +232,7 @@ class Release:
         unit = "rmb_per_usd"
         yield Figure(name, "Convenience translation rate", "", day.isoformat(),
                      self.profile.reporting, unit, f"{self.rate:f}")  # fmt: skip
-        on = self.filer.rate_on or last_weekday(day)
+        on = self.rate_on
         yield Figure(name, "Rate date", "", day.isoformat(), NO_CURRENCY, "date", on.isoformat())
         if self.filer.rate_source:
             source = self.filer.rate_source
