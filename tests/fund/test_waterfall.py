@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.fund.deal_oracle import run
 from tests.fund.random_deals import deal_inputs
 from usance.conform.deals import differences, row_values
 from usance.fund.deal import Deal, Scenario, Status
 from usance.fund.deal_file import parse_deal
+from usance.fund.errors import PaymentDateError
 from usance.fund.payment_date import pay_date
 from usance.fund.projection import PoolRun, project
 from usance.fund.results import break_evens, exact_shorts, expected_losses
-from usance.fund.state import opening_state, state_of_dict
+from usance.fund.state import opening_state, state_of_deal, state_of_dict
 
 
 def deal_of(given: dict[str, Any]) -> Deal:
@@ -72,11 +75,50 @@ def test_resumed_at_any_date_is_the_whole_run(given: dict[str, Any]) -> None:
     while state.period < deal.periods and not state.is_called:
         stored = json.loads(json.dumps(state.as_dict()))
         state, row = pay_date(deal, state_of_dict(stored), pool.period())
-        pool.buy(row.bought_minor)
+        pool.buy(row.bought_minor, row.paid_on)
         rows.append(row)
     whole = project(deal)
     assert tuple(rows) == whole.distributions
     assert state == whole.state
+
+
+WAYS = (
+    Scenario(),
+    Scenario(0, 250, 40, 60),
+    Scenario(0, 100, 100, 100, mdr_ppm=(9_000, 0, 70_000), smm_ppm=(0, 20_000)),
+)
+
+
+@settings(max_examples=60)
+@given(deal_inputs(), st.sampled_from(WAYS))
+def test_projected_from_a_state_is_the_rest_of_the_whole(
+    given: dict[str, Any], scenario: Scenario
+) -> None:
+    """Also what defaulted before is recovered, and loans bought later have their own age."""
+    deal = deal_of(given)
+    whole = project(deal, scenario)
+    state, pool = opening_state(deal), PoolRun(deal, scenario)
+    for row in whole.distributions:
+        stored = state_of_deal(json.loads(json.dumps(state.as_dict())), deal)
+        rest = project(deal, scenario, state=stored)
+        assert rest.distributions == whole.distributions[state.period :]
+        assert rest.state == whole.state
+        assert sum(each.balance_minor for each in state.cohorts) == state.names["pool_end"]
+        state, _ = pay_date(deal, state, pool.period())
+        pool.buy(row.bought_minor, row.paid_on)
+
+
+def test_a_state_of_before_is_one_cohort() -> None:
+    deal = deal_of({**SMALL, "periods": 3, "pool": {
+        "balance_minor": 9_000, "rate_ppm": 0, "months": 3, "amortisation": "level"}})  # fmt: skip
+    pool = PoolRun(deal, Scenario())
+    state, _ = pay_date(deal, opening_state(deal), pool.period())
+    stored = {name: value for name, value in state.as_dict().items() if name != "cohorts"}
+    rest = project(deal, state=state_of_deal(stored, deal))
+    assert rest.distributions == project(deal).distributions[1:]
+    more = [{**each, "balance_minor": 1} for each in state.as_dict()["cohorts"]]
+    with pytest.raises(PaymentDateError, match="its cohorts hold 1, and pool_end is 6000"):
+        state_of_deal({**stored, "cohorts": more}, deal)
 
 
 def test_break_even_is_scanned_not_searched() -> None:

@@ -13,8 +13,14 @@ from tests.platform.sandbox import Sandbox
 from tests.platform.test_contacts import at, owner
 from usance.base.errors import InputError
 from usance.platform.desk.c_scores import CaseHistory, case_history, rows_of, trained, watched
+from usance.platform.desk.case_values import CHANNELS
 from usance.platform.desk.collection_settings import MODEL_FILES, model_of
 from usance.platform.live import Platform
+from usance.platform.principals import SYSTEM
+from usance.platform.reads.collections.cases import one_case
+from usance.service.collections.action_value import REACH_PPM
+from usance.service.collections.contact_rules import Channel
+from usance.service.collections.history import Attempts, CaseDays, Events
 
 FIRST, EVENING = date(2024, 5, 1), date(2024, 7, 2)
 BORROWERS = 900
@@ -49,6 +55,33 @@ def paid_in(*facts: str) -> str:
     """Payment facts as the store holds them."""
     return ("insert into usance.facts (loan_id, effective_on, kind, ref, amount_minor, arg, "
             f"booked_at) values {', '.join(facts)}")  # fmt: skip
+
+
+def reasons(sandbox: Sandbox, user: int) -> Any:
+    """Reasons for the next action of a case, as its page tells them."""
+
+    async def work(platform: Platform) -> Any:
+        async with platform.reading(SYSTEM) as found:
+            return (await one_case(found.transaction, found.moment, user))["action"]
+
+    return sandbox.within(work)
+
+
+def test_rows_of_contacts_are_those_of_a_channel() -> None:
+    none = np.zeros(0, np.int64)
+    days = CaseDays.of(user_id=[1, 2], day=[100, 100], days_past_due=[2, 2], loans=[1, 1],
+                       past_due_minor=[5, 5], principal_minor=[9, 9])  # fmt: skip
+    channels = [CHANNELS.index(each) for each in ("voice", "message", "message")]
+    tried = Attempts.of(user_id=[1, 1, 2], day=[101, 102, 102], channel=channels,
+                        connected=[0, 1, 0])  # fmt: skip
+    known = CaseHistory(days, Events(none, none, none), tried, 140)
+    found = {name: rows_of(known, name)["missed"].tolist()
+             for name in ("missed", "missed_voice", "missed_message")}  # fmt: skip
+    assert found == {"missed": [1], "missed_voice": [1], "missed_message": [0, 1]}
+    with pytest.raises(InputError, match="no case day has an outcome of 'missed_email'"):
+        rows_of(known, "missed_email")
+    with pytest.raises(InputError, match="unknown C-score 'missed_pigeon'"):
+        rows_of(known, "missed_pigeon")
 
 
 def read(sandbox: Sandbox) -> CaseHistory:
@@ -94,6 +127,22 @@ def test_a_c_score_of_the_lenders_own_cases_decides_and_is_watched(
     likely, unlikely = map(int, sandbox.sql("system", worth).strip("{}").split(","))
     # A call adds less to somebody who would pay anyway.
     assert likely < unlikely
+
+    # The chance to reach them is that of the channel's own score, else of calls, else assumed.
+    told = [reasons(sandbox, other)]
+    called = Channel(told[0]["wanted_channel"])
+    assert called.is_call
+    for name in ("missed", f"missed_{called.value}"):
+        sandbox.do("system", "c_score.put", {**put, "target": name})
+        told.append(reasons(sandbox, other))
+    assert [(each["pays_by"], each["reach_by"]) for each in told] == [
+        ("unpaid", "assumed"), ("unpaid", "missed"), ("unpaid", f"missed_{called.value}")
+    ]  # fmt: skip
+    assert told[0]["reach_ppm"] == REACH_PPM[called]
+    assert told[1]["reach_ppm"] == told[2]["reach_ppm"] == told[2]["pays_ppm"]
+    sandbox.do("system", "cases.serve", evening)
+    moved = int(sandbox.sql("system", worth).strip("{}").split(",")[1])
+    assert moved == told[2]["value_minor"] != unlikely
 
     in_force = model_of(files)
     owner(sandbox, f"delete from usance.case_days where day = '{EVENING}'")

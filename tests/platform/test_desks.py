@@ -17,11 +17,12 @@ from usance.platform.errors import InvalidField, NotFound, Refused
 from usance.platform.live import Platform
 from usance.platform.reads.collections.case_results import commission
 from usance.platform.reads.collections.cases import channels
-from usance.platform.reads.collections.collection_results import results
+from usance.platform.reads.collections.collection_results import ResultsBy, results
 from usance.platform.refusals import PlacementRefused
 from usance.service.collections.channels import LocalChannel, Outgoing
 from usance.service.collections.contact_rules import Channel
-from usance.service.collections.strategy_file import shipped_text
+from usance.service.collections.stages import Stage
+from usance.service.collections.strategy_file import shipped_strategy, shipped_text
 
 DAY, NOON = date(2024, 7, 2), "2024-07-02 04:00+00"
 AUTOMATIC = "update usance.cases set is_automatic = true, stage = 1, days_past_due = 2"
@@ -413,3 +414,42 @@ def test_results_compare_arms_of_cases_whose_window_is_over(sandbox: Sandbox) ->
     [found] = told["uplift"]
     assert (found["arm"], found["difference"], found["is_better"]) == ("early_call", 0.8, True)
     assert not read(sandbox, "system", results, first, date(2024, 2, 28))["is_complete"]
+
+
+def test_arms_of_one_name_in_two_strategies_stay_apart(sandbox: Sandbox) -> None:
+    """A challenger that was good in winter is not the one of spring, though both are one name."""
+    day, count = date(2024, 1, 2), 400
+    version = "case when n <= 200 then 'winter 2024-01-01' else 'spring 2024-01-20' end"
+    owner(
+        sandbox,
+        "insert into usance.case_days select date '2024-01-02' + n / 200, n, 3, 10000, 50000, 1, 2,"
+        " 'other', case when n % 2 = 0 then 'champion' else 'early_call' end, "
+        f"{version}, 'robot' from generate_series(1, {count}) n",
+        "update usance.installation set business_date = '2024-03-02'",
+        # Challengers pay in winter, champions in spring.
+        *(pay(n * 16_384 + 1, 2, day + timedelta(days=5), 10_000)
+          for n in range(1, count + 1) if n % 10 and (n % 2 == 1) == (n <= count // 2)),
+    )  # fmt: skip
+    told = read(sandbox, "system", results, day, date(2024, 1, 31))
+    names = ("early_call", "champion")
+    assert [(each["strategy"], each["arm"], each["cases"]) for each in told["groups"]] == [
+        (strategy, arm, 100) for strategy in ("spring 2024-01-20", "winter 2024-01-01")
+        for arm in sorted(names)
+    ]  # fmt: skip
+    assert [(each["strategy"], each["is_better"], each["is_worse"]) for each in told["uplift"]] == [
+        ("spring 2024-01-20", False, True), ("winter 2024-01-01", True, False)
+    ]  # fmt: skip
+    told = read(sandbox, "system", results, day, date(2024, 1, 31), ResultsBy.STRATEGY)
+    assert [(each["strategy"], each["cases"]) for each in told["groups"]] == [
+        ("spring 2024-01-20", 200), ("winter 2024-01-01", 200)
+    ]  # fmt: skip
+    told = read(sandbox, "system", results, day, date(2024, 1, 31), ResultsBy.DESK)
+    assert [(each["desk"], each["cases"]) for each in told["groups"]] == [("robot", 400)]
+
+
+def test_an_evening_keeps_its_strategy_and_desk(sandbox: Sandbox) -> None:
+    sandbox.do("system", "cases.serve", {"day": date(2024, 7, 2), "loans": [[16385, 9, 50, 400]]})
+    kept = sandbox.sql("system", "select to_jsonb(d)::text from usance.case_days d")
+    row, strategy = json.loads(kept), shipped_strategy()
+    wanted = strategy.action(row["arm"], row["segment"], Stage(row["stage"]))
+    assert (row["strategy"], row["desk"]) == (strategy.version, wanted.desk)

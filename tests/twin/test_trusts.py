@@ -30,12 +30,13 @@ from usance.fund.book_deal import end_of_day
 from usance.fund.book_loans import BookLoans
 from usance.fund.deal import Deal
 from usance.fund.deal_folder import deal_of_text, pool_of_bytes
-from usance.fund.held_deal import cut_off
+from usance.fund.deal_terms import DealTerms
+from usance.fund.held_deal import close_deal, cut_off
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import distribution_of_dict
 from usance.fund.projection import project
-from usance.fund.state import opening_state, state_of_dict
-from usance.fund.strata import remaining_strata
+from usance.fund.remaining_strata import remaining_strata
+from usance.fund.state import state_of_dict
 from usance.twin.errors import RunError
 from usance.twin.run.runner import run_scenario
 from usance.world.scenario.file import read_scenario
@@ -178,9 +179,9 @@ def test_a_deal_revolves_amortises_and_conserves_its_money(book: Book) -> None:
             assert row.pool_end_minor == pool
     # What was projected at closing on its loans was near what happened in a calm economy.
     ids = pool_of_bytes(book.kept("deals/PLAN1/pool-000.csv"), "pool").loan_id
-    eve = cut_off(deal, 0)
-    pool_then = BookLoans.of(book, ids=ids).pool(eve, end_of_day(book, deal.closing_on))
-    strata = remaining_strata(deal, opening_state(deal), pool_then, eve)
+    moment = end_of_day(book, deal.closing_on)
+    pool_then = BookLoans.of(book, ids=ids).pool(cut_off(deal, 0), moment)
+    strata = remaining_strata(close_deal(deal, DealTerms(), pool_then, moment), pool_then)
     planned = project(deal, strata=strata).distributions
     for name in ("interest_minor", "principal_minor"):
         first, second = (

@@ -14,17 +14,17 @@ from typing import Protocol
 import numpy as np
 
 from usance.base.arrays import I64, Bools
-from usance.base.dates import from_day, last_of_month, to_day
+from usance.base.dates import from_day, last_of_month, to_day, to_month
 from usance.base.money import split
 from usance.fund.deal import Deal, MonthFlows
 from usance.fund.deal_terms import DealKind, DealTerms
 from usance.fund.errors import PaymentDateError
-from usance.fund.loan_collections import DEFAULT_DAYS, Taken, period_between
+from usance.fund.loan_collections import DEFAULT_DAYS, LoanPeriod, Taken, period_between
 from usance.fund.payment_date import Collections, Distribution, pay_date
 from usance.fund.pool_columns import PoolColumns
 from usance.fund.pool_strata import PoolStratum
 from usance.fund.replenishment import wanted_minor, with_supply
-from usance.fund.state import DealState, opening_state
+from usance.fund.state import Cohort, DealState, cohorts_of, opening_state
 from usance.loan.batch import Views
 
 NEVER = -1
@@ -124,6 +124,20 @@ class HeldDeal:
         return found
 
     @property
+    def cohorts(self) -> list[Cohort]:
+        """Its loans by the day they came; a day that its state does not know yet has no past."""
+        known = {each.came_on: each for each in cohorts_of(self.deal, self.state)}
+        days = {from_day(day) for day in np.unique(self.pool.from_on).tolist()}
+        return [known.get(day) or Cohort(day, 0, (0,) * self._months_since(day))
+                for day in sorted(days | known.keys())]  # fmt: skip
+
+    def _months_since(self, day: date) -> int:
+        """Months of periods that ended after the date that was paid on a day."""
+        length = self.deal.months_per_period
+        period = max((to_month(day) - self.deal.first_month) // length, 0)
+        return (self.state.period - period) * length
+
+    @property
     def notes_minor(self) -> int:
         """Balances of the classes that others hold."""
         return sum(self.state.names[f"{each.name}.balance"] for each in self.deal.classes
@@ -200,10 +214,28 @@ def collect(
         taken=Taken(left, claimed, back),
     )  # fmt: skip
     flows, carried = not_below_zero(made.collections.flows + held.carried)
-    collections = Collections(flows, made.collections.pool_end_minor)
+    pool_end = made.collections.pool_end_minor
+    collections = Collections(flows, pool_end, _cohorts_after(held, made, until))
     wanted = wanted_minor(deal, state, collections, paid_on)
     falls = made.defaulted & ~pool.has_defaulted
     return Collected(until, collections, carried, falls, back, made.buy_out_minor, wanted)
+
+
+def _cohorts_after(held: HeldDeal, made: LoanPeriod, until: date) -> tuple[Cohort, ...]:
+    """The cohorts after a period; of loans that are bought out nothing is recovered later."""
+    fallen = made.fallen_minor * (not buys_out(held.terms))
+    length = held.deal.months_per_period
+    fell_in = (to_day(until) - made.fallen_days).astype("datetime64[D]").astype("datetime64[M]")
+    ago = to_month(until) - fell_in.astype(np.int64)
+    month = np.clip(length - 1 - ago, 0, length - 1)
+    found = []
+    for cohort in held.cohorts:
+        mine = held.pool.from_on == to_day(cohort.came_on)
+        defaulted = np.zeros(length, np.int64)
+        np.add.at(defaulted, month[mine], fallen[mine])
+        performing = int(made.performing_minor[mine].sum())
+        found.append(cohort.after_period(performing, defaulted.tolist()))
+    return tuple(found)
 
 
 def pay_collected(

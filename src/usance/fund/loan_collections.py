@@ -48,6 +48,12 @@ class LoanPeriod:
     """Loans that have defaulted by its end."""
     buy_out_minor: I64
     """Paid by the platform for each loan that it takes out or back."""
+    performing_minor: I64
+    """Principal of each loan that performs at its end."""
+    fallen_minor: I64
+    """Principal with which each loan defaulted in it."""
+    fallen_days: I64
+    """Days at its end since each of those went past due for too long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +102,15 @@ def period_between(
     """
     taken = taken or Taken.none(len(gone))
     own = ~gone & ~taken.left
-    late_now = now.column("days_past_due") > default_days
-    falls = own & ~taken.back & (late_now | (taken.claimed & buys_out))
+    over = now.column("days_past_due") - default_days
+    falls = own & ~taken.back & ((over > 0) | (taken.claimed & buys_out))
     principal = _paid(now, ("paid_principal",)) - _paid(before, ("paid_principal",))
     parts = ("paid_interest", "paid_guarantee_fee", "paid_service_fee")
     income = _paid(now, parts) - _paid(before, parts)
     waived = _paid(now, ("waived_principal",)) - _paid(before, ("waived_principal",))
     owed = now.column("principal_outstanding")
-    lost = int(owed[falls].sum()) + int(waived[own].sum())
+    fallen = np.where(falls, owed, 0)
+    lost = int(fallen.sum()) + int(waived[own].sum())
     accrued = now.column("accrued_interest")
     buy_out = np.where(falls & buys_out, owed + now.column("past_due_interest"), 0)
     late = 0 if buys_out else int((income + principal)[gone & ~taken.left].sum())
@@ -112,9 +119,11 @@ def period_between(
         int(principal[own].sum() + owed[taken.back].sum()),
         lost, late + int(buy_out.sum()),
     )  # fmt: skip
-    performing = int(owed[own & ~falls & ~taken.back].sum())
+    performing = np.where(own & ~falls & ~taken.back, owed, 0)
     buy_out += np.where(taken.back, owed + accrued, 0)
-    return LoanPeriod(Collections(flows, performing), gone | falls, buy_out)
+    collections = Collections(flows, int(performing.sum()))
+    days = np.maximum(over - 1, 0)
+    return LoanPeriod(collections, gone | falls, buy_out, performing, fallen, days)
 
 
 def _paid(views: Views, names: tuple[str, ...]) -> I64:

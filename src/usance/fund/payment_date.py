@@ -23,7 +23,7 @@ from differs. Money is conserved by every step: what leaves an account is paid, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -44,7 +44,13 @@ from usance.fund.deal import (
     at,
 )
 from usance.fund.errors import PaymentDateError
-from usance.fund.state import DealState, account_balances
+from usance.fund.state import (
+    Cohort,
+    DealState,
+    account_balances,
+    cohorts_of,
+    shared_cohorts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,8 @@ class Collections:
     flows: MonthFlows
     pool_end_minor: int
     """Performing principal at the end of the period, before purchases."""
+    cohorts: tuple[Cohort, ...] = ()
+    """The same by the day the loans came, if that is known; else shared by what performed."""
 
 
 @dataclass(slots=True)
@@ -149,6 +157,10 @@ class _Date:
     def collect(self) -> None:
         """Let what the loans paid enter the collection account."""
         names, flows = self.names, self.collections.flows
+        self.state.cohorts = self.collections.cohorts or shared_cohorts(
+            cohorts_of(self.deal, self.state), self.collections.pool_end_minor,
+            flows.defaulted_minor, self.deal.months_per_period,
+        )  # fmt: skip
         names["period"] += 1
         names["pool_start"], names["pool_end"] = names["pool_end"], self.collections.pool_end_minor
         names["collected_interest"] = flows.interest_minor
@@ -201,6 +213,7 @@ class _Date:
         self.row.called_minor = self.number(clean_up.price)
         self.names[f"account.{COLLECTION}"] += self.row.called_minor
         self.names["pool_end"] = 0
+        self.state.cohorts = tuple(replace(each, balance_minor=0) for each in self.state.cohorts)
         self.state.is_called = True
 
     def pay(self, step: Step) -> None:
@@ -272,6 +285,8 @@ class _Date:
     def close(self, due_before: Sequence[int]) -> None:
         """Balances, tests and accounts after payment."""
         names, row = self.names, self.row
+        if row.bought_minor:
+            self.state.cohorts += (Cohort(row.paid_on, row.bought_minor),)
         row.pool_end_minor = names["pool_end"]
         row.accounts = {name: names[f"account.{name}"] for name in account_balances(self.deal)}
         cover = row.pool_end_minor + sum(row.accounts.values())

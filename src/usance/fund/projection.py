@@ -16,7 +16,8 @@ on thousands of scenarios.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from functools import cache
 
@@ -24,7 +25,7 @@ from usance.base.money import half_up
 from usance.base.rates import PPM
 from usance.fund.deal import Amortisation, Deal, MonthFlows, PoolTerms, Scenario, at
 from usance.fund.payment_date import Collections, Distribution, pay_date
-from usance.fund.state import DealState, opening_state
+from usance.fund.state import Cohort, DealState, cohorts_of, opening_state
 
 HUNDREDTHS = 100
 MONTHS_A_YEAR = 12
@@ -43,15 +44,19 @@ class Stratum:
     smm_ppm: tuple[int, ...]
     recovery_ppm: tuple[int, ...]
     """Recovered of a defaulted amount, by months since, the month itself first."""
+    lived: int = 0
+    """Months of the curves that are over; the schedule begins now."""
+    defaulted: tuple[int, ...] = ()
+    """Principal that defaulted in each month before, of which recoveries come yet."""
 
     def under(self, scenario: Scenario) -> Stratum:
         """The stratum with its curves multiplied."""
-        return Stratum(
-            self.balance_minor, self.interest, self.principal,
-            multiplied(scenario.mdr_ppm or self.mdr_ppm, scenario.default_hundredths),
-            multiplied(scenario.smm_ppm or self.smm_ppm, scenario.prepayment_hundredths),
-            multiplied(self.recovery_ppm, scenario.recovery_hundredths),
-        )  # fmt: skip
+        return replace(
+            self,
+            mdr_ppm=multiplied(scenario.mdr_ppm or self.mdr_ppm, scenario.default_hundredths),
+            smm_ppm=multiplied(scenario.smm_ppm or self.smm_ppm, scenario.prepayment_hundredths),
+            recovery_ppm=multiplied(self.recovery_ppm, scenario.recovery_hundredths),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +87,14 @@ class StratumRun:
 
     def __init__(self, stratum: Stratum) -> None:
         self.stratum, self.balance_minor = stratum, stratum.balance_minor
-        self.defaulted: list[int] = []
+        self.defaulted, self.months = list(stratum.defaulted), 0
 
     def month(self) -> MonthFlows:
         """One more month."""
-        stratum, number = self.stratum, len(self.defaulted) + 1
-        alive = number <= len(stratum.principal)
-        lost = _share(self.balance_minor, at(stratum.mdr_ppm, number)) if alive else 0
+        self.months += 1
+        stratum, number = self.stratum, self.months
+        age, alive = stratum.lived + number, number <= len(stratum.principal)
+        lost = _share(self.balance_minor, at(stratum.mdr_ppm, age)) if alive else 0
         self.defaulted.append(lost)
         recovered = sum(
             _share(amount, ppm)
@@ -99,7 +105,7 @@ class StratumRun:
             return MonthFlows(recovered_minor=recovered)
         interest = _part(left, stratum.interest[number - 1])
         due = _part(left, stratum.principal[number - 1])
-        prepaid = _share(left - due, at(stratum.smm_ppm, number))
+        prepaid = _share(left - due, at(stratum.smm_ppm, age))
         self.balance_minor = left - due - prepaid
         return MonthFlows(interest, due + prepaid, lost, recovered)
 
@@ -107,34 +113,53 @@ class StratumRun:
 class PoolRun:
     """The pool of a deal on its way: its strata, given flows, and what is bought."""
 
-    def __init__(self, deal: Deal, scenario: Scenario, strata: Sequence[Stratum] = ()) -> None:
+    def __init__(
+        self, deal: Deal, scenario: Scenario, strata: Sequence[Stratum] = (),
+        state: DealState | None = None,
+    ) -> None:  # fmt: skip
+        state = state or opening_state(deal)
         self._deal, self._scenario = deal, scenario
-        self._given = [] if strata else list(deal.pool.flows)
-        self._held = deal.pool.balance_minor if self._given else 0
-        if not strata and deal.pool.terms is not None:
-            strata = [stratum_of(deal.pool.terms, deal.pool.balance_minor)]
-        self._runs = [StratumRun(stratum.under(scenario)) for stratum in strata]
-        self._month = 0
+        self._month = state.period * deal.months_per_period
+        self._given: Sequence[MonthFlows] = ()
+        self._cohorts, self._runs = list(cohorts_of(deal, state)), []
+        if strata:
+            whole = sum(each.balance_minor for each in strata)
+            self._cohorts = [Cohort(deal.closing_on, whole, (0,) * self._month)]
+            self._runs = [[StratumRun(stratum.under(scenario)) for stratum in strata]]
+            return
+        for cohort in self._cohorts:
+            terms = cohort_terms(deal, cohort)
+            if terms is None:
+                self._given = deal.pool.flows
+            stratum = None if terms is None else cohort_stratum(terms, cohort).under(scenario)
+            self._runs.append([] if stratum is None else [StratumRun(stratum)])
 
     def period(self) -> Collections:
         """The collections of the next period."""
-        flows = MonthFlows()
-        for _ in range(self._deal.months_per_period):
-            for run in self._runs:
-                flows += run.month()
-            if self._month < len(self._given):
-                given = self._given[self._month]
-                self._held -= given.principal_minor + given.defaulted_minor
-                flows += given
-            self._month += 1
-        return Collections(flows, self._held + sum(run.balance_minor for run in self._runs))
+        months = range(self._month, self._month + self._deal.months_per_period)
+        whole = MonthFlows()
+        for number, (cohort, runs) in enumerate(zip(self._cohorts, self._runs, strict=True)):
+            given = self._given if number == 0 else ()
+            balance, defaulted = cohort.balance_minor, []
+            for month in months:
+                flows = given[month] if month < len(given) else MonthFlows()
+                for run in runs:
+                    flows += run.month()
+                balance -= flows.principal_minor + flows.defaulted_minor
+                defaulted.append(flows.defaulted_minor)
+                whole += flows
+            self._cohorts[number] = cohort.after_period(balance, defaulted)
+        self._month = months.stop
+        pool_end = sum(each.balance_minor for each in self._cohorts)
+        return Collections(whole, pool_end, tuple(self._cohorts))
 
-    def buy(self, bought_minor: int) -> None:
+    def buy(self, bought_minor: int, paid_on: date) -> None:
         """Loans bought on a payment date; the next period is their first month."""
         purchase = self._deal.purchase
         if bought_minor and purchase is not None:
             stratum = stratum_of(purchase.terms, bought_minor).under(self._scenario)
-            self._runs.append(StratumRun(stratum))
+            self._runs.append([StratumRun(stratum)])
+            self._cohorts.append(Cohort(paid_on, bought_minor))
 
 
 def project(
@@ -146,14 +171,14 @@ def project(
 ) -> Projection:
     """All payment dates to come, from closing or from a state.
 
-    `strata` stand for the deal's own pool: the loans of a live deal, or those measured.
+    `strata` stand for the deal's own pool: those measured, or the loans a live deal has now.
     """
     state = state or opening_state(deal)
-    pool = PoolRun(deal, scenario or Scenario(), strata)
+    pool = PoolRun(deal, scenario or Scenario(), strata, state)
     rows: list[Distribution] = []
     while state.period < deal.periods and not state.is_called:
         state, row = pay_date(deal, state, pool.period())
-        pool.buy(row.bought_minor)
+        pool.buy(row.bought_minor, row.paid_on)
         rows.append(row)
     return Projection(deal, tuple(rows), state)
 
@@ -163,6 +188,25 @@ def stratum_of(terms: PoolTerms, balance_minor: int) -> Stratum:
     interest, principal = schedule_shares(terms.rate_ppm, terms.months, terms.amortisation)
     recovery = (*([0] * terms.recovery_lag), terms.recovery_ppm)
     return Stratum(balance_minor, interest, principal, terms.mdr_ppm, terms.smm_ppm, recovery)
+
+
+def cohort_terms(deal: Deal, cohort: Cohort) -> PoolTerms | None:
+    """Terms that the file has for loans of a cohort; None if it gives their flows."""
+    is_bought = cohort.came_on > deal.closing_on and deal.purchase is not None
+    return deal.purchase.terms if is_bought and deal.purchase else deal.pool.terms
+
+
+def cohort_stratum(terms: PoolTerms, cohort: Cohort) -> Stratum:
+    """A cohort as a stratum, so far along its own schedule and curves.
+
+    Past the end of its schedule it repays in a month what it still owes.
+    """
+    whole = stratum_of(terms, cohort.balance_minor)
+    cut = min(cohort.months, terms.months - 1)
+    return replace(
+        whole, interest=whole.interest[cut:], principal=whole.principal[cut:],
+        lived=cohort.months, defaulted=cohort.defaulted_minor,
+    )  # fmt: skip
 
 
 @cache

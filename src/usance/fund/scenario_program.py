@@ -242,6 +242,8 @@ def _payees(deal: Deal, step: Step, code: _Formulas) -> list[int]:
 
 
 def _check_size(deal: Deal, strata: Sequence[Stratum]) -> None:
+    if any(each.lived or each.defaulted for each in strata):
+        raise KernelRefused("a deal on its way", where=deal.name)
     bought = 0
     if deal.purchase is not None:
         bought = sum(at(deal.purchase.supply_minor, k) for k in range(1, deal.periods + 1))

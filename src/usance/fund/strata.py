@@ -31,8 +31,7 @@ from usance.fund.deal import Deal, Pool
 from usance.fund.deal_file import list_of
 from usance.fund.errors import PoolError
 from usance.fund.pool_columns import PoolColumns, read_pool
-from usance.fund.projection import Stratum, stratum_of
-from usance.fund.state import DealState
+from usance.fund.projection import Stratum
 from usance.loan.batch import schedule_columns
 from usance.loan.columns import TermColumns, convention_code
 from usance.loan.convention import CONVENTIONS
@@ -144,39 +143,3 @@ def deal_on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, li
         raise InputError("loans need curves", where="--pool", fix=fix)
     strata = strata_of_pool(read_pool(pool), read_curves(curves), deal.closing_on)
     return replace(deal, pool=Pool(sum(each.balance_minor for each in strata))), strata
-
-
-def remaining_strata(
-    deal: Deal, state: DealState, pool: PoolColumns | None, until: date
-) -> list[Stratum]:
-    """Strata of what a deal still holds, by the curves of its file, from the month it is in.
-
-    Without its loans, what performs is one stratum, so far along its own schedule.
-    """
-    terms, months = deal.pool.terms, state.period * deal.months_per_period
-    if terms is None:
-        raise PoolError("its pool has flows", where=deal.name, fix="Give the terms of its loans")
-    if pool is None:
-        return [_rest_of(stratum_of(terms, state.names["pool_end"]), months)]
-    pool = pool.take(np.flatnonzero(pool["principal_minor"] > 0))
-    if not len(pool):
-        return [stratum_of(terms, 0)]
-    recovery = (*([0] * terms.recovery_lag), terms.recovery_ppm)
-    curves = Curves({}, {}, recovery).with_segment(
-        0, mdr_ppm=(0, *terms.mdr_ppm), smm_ppm=(0, *terms.smm_ppm)
-    )
-    size = len(pool)
-    same = {"grade": np.zeros(size, np.int64), "dpd": np.zeros(size, np.int64),
-            "instalments_paid": np.full(size, months, np.int64),
-            "months_left": np.maximum(pool["months_left"], 1)}  # fmt: skip
-    return strata_of_pool(PoolColumns({**pool.values, **same}, pool.deal), curves, until)
-
-
-def _rest_of(stratum: Stratum, months: int) -> Stratum:
-    """A stratum after some months; one past its end repays in a month what it still owes."""
-    cut = min(months, len(stratum.principal) - 1)
-    return replace(
-        stratum, interest=stratum.interest[cut:], principal=stratum.principal[cut:],
-        mdr_ppm=stratum.mdr_ppm[months:] or stratum.mdr_ppm[-1:],
-        smm_ppm=stratum.smm_ppm[months:] or stratum.smm_ppm[-1:],
-    )  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from usance.cli import main
+from usance.service.collections.strategy_file import SHIPPED
 
 BIG = "9" * 26
 FILES = {
@@ -18,6 +19,8 @@ FILES = {
     "results.csv": "arm,outcome\nchampion,1\n",
     "days.csv": "user_id,day,days_past_due,past_due_minor,principal_minor,loans\n1,1,2,5,4,1\n",
     "payments.csv": "user_id,day,amount\n1,9,5\n",
+    "agencies.csv": "name,max_cases,fair_cases\nnorth,9,1\n",
+    "euro.yaml": SHIPPED["EUR"].read_text(encoding="utf-8"),
 }
 CASES = "collect cases loans.csv --day 2024-07-01 --out out.csv"
 ACTIONS = "collect actions cases.csv --out out.csv"
@@ -32,6 +35,15 @@ ALLOCATE = "collect allocate values.csv agents.csv --out out.csv"
         (CASES, "loans.csv", "16385", "0", "Give 1 to"),
         (CASES, "loans.csv", "", "", "out.csv is a folder"),
         (ACTIONS, "cases.csv", "1,1,19905", "1,9,19905", "stage is 9. Give 0 to 6"),
+        (ACTIONS, "cases.csv", "19905", "19905\n1,3,50,400,1,1,19905",
+         "cases.csv line 3: user_id 1 is there twice"),
+        (f"{ACTIONS} --before cases.csv".replace("actions cases.csv", "cases loans.csv --day "
+         "2024-07-01"), "cases.csv", "19905", "19905\n1,3,50,400,1,1,19905", "is there twice"),
+        (ALLOCATE, "values.csv", "3980,2", "3980,2\n2,5,2\n1,3,2",
+         "values.csv line 4: user_id 1 is there twice"),
+        (f"{ALLOCATE} --agencies agencies.csv", "agencies.csv", "9,1", "9,1\nnorth,8,1",
+         "agencies.csv line 3: north is there twice"),
+        (f"{ACTIONS} --strategy euro.yaml", "euro.yaml", "", "", "Give --pack of its country"),
         (ALLOCATE, "agents.csv", "1100000", "[1]", "agents.csv line 2: skill_ppm is '[1]'"),
         (ALLOCATE, "agents.csv", "1100000", BIG, "Give 0 to 5000000"),
         (ALLOCATE, "agents.csv", "in_house", "home", "unknown stage 'home'"),
@@ -44,7 +56,7 @@ ALLOCATE = "collect allocate values.csv agents.csv --out out.csv"
         ),
     ],
 )  # fmt: skip
-def test_every_bad_cell_is_named(
+def test_what_is_wrong_with_a_file_is_named(
     call: str, file: str, old: str, new: str, says: str,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

@@ -96,7 +96,7 @@ async def statement(read: Reading, call: Call) -> Any:
 
 
 async def results(read: Reading, call: Call) -> Any:
-    """Cases of a span of days by arm, segment, desk or agency; the uplift of each challenger."""
+    """Results of cases by strategy, arm, segment, desk or agency; uplift of challengers."""
     first, last = reads.month_of(read.moment.business_date)
     return await collection_results.results(
         read.transaction,

@@ -30,7 +30,7 @@ from usance.platform.console.frame import HOME, Visit, form, language_of, redire
 from usance.platform.console.tasks import buttons
 from usance.platform.errors import NotFound, PlatformError
 from usance.platform.reads.control import deals as reads
-from usance.platform.records.deal_record import load_deal, paid_dates, performing_pool
+from usance.platform.records.deal_record import held_deal, load_deal, paid_dates, performing_pool
 
 FILES = {"pdf": "application/pdf",
          "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}  # fmt: skip
@@ -95,7 +95,7 @@ async def one(visit: Visit) -> Response:
     async with visit.platform.reading(visit.operator.principal) as read:
         record = await load_deal(read.transaction, name)
         told = await read.deal(name)
-        pool = await performing_pool(read.transaction, record)
+        pool = await performing_pool(read.transaction, await held_deal(read.transaction, record))
         paid = await paid_dates(read.transaction, name)
         times: dict[str, Any] = {f"{each}_hundredths": value for each, value in asked.items()}
         run = await reads.projection(read.transaction, name, Scenario(0, **times))

@@ -18,7 +18,7 @@ from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import InputError, unknown
 from usance.platform.desk.case_values import CHANNELS, attempts_of, payments_of
-from usance.platform.desk.collection_settings import C_SCORES
+from usance.platform.desk.collection_settings import C_SCORES, MISSED
 from usance.service.collections.contact_rules import Channel
 from usance.service.collections.history import (
     PAYMENT_DAYS,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TIME = "evening"
 NOT_INPUTS = ("user_id", "day")
-AHEAD = {"unpaid": PAYMENT_DAYS, "rolled": ROLL_DAYS, "missed": 0}
+AHEAD = {"unpaid": PAYMENT_DAYS, "rolled": ROLL_DAYS, MISSED: 0}
 """Days after which the outcome of a case day is known."""
 
 
@@ -70,15 +70,26 @@ async def case_history(transaction: asyncpg.Connection, first: date | None = Non
     )  # fmt: skip
 
 
-def rows_of(history: CaseHistory, target: str, channel: Channel = Channel.VOICE) -> dict[str, I64]:
-    """Rows with inputs and outcome, of every case day whose outcome is known."""
-    if target not in C_SCORES:
-        raise unknown("C-score", target, C_SCORES)
+def outcome_of(name: str) -> tuple[str, Channel]:
+    """The outcome that a C-score says, and the channel; that of all calls learns from people's.
+
+    >>> outcome_of("missed_ai_voice"), outcome_of("missed")
+    (('missed', <Channel.AI_VOICE: 'ai_voice'>), ('missed', <Channel.VOICE: 'voice'>))
+    """
+    if name not in C_SCORES:
+        raise unknown("C-score", name, C_SCORES)
+    target, _, channel = name.partition("_")
+    return target, Channel(channel or Channel.VOICE)
+
+
+def rows_of(history: CaseHistory, name: str) -> dict[str, I64]:
+    """Rows with inputs and outcome of a C-score, of every case day whose outcome is known."""
+    target, channel = outcome_of(name)
     found = training_rows(history.days, history.payments, history.attempts, target, history.until,
                           CHANNELS.index(channel.value))  # fmt: skip
     if not len(found[target]):
         raise InputError(
-            f"no case day has an outcome of '{target}' yet", where="the lender's cases",
+            f"no case day has an outcome of '{name}' yet", where="the lender's cases",
             fix=f"Train after evenings of more than {AHEAD[target]} days, with contacts",
         )  # fmt: skip
     return found
@@ -95,7 +106,7 @@ def table_of(rows: Mapping[str, I64], name: str) -> Table:
     return Table(name, columns, len(rows["day"]))
 
 
-def trained(history: CaseHistory, target: str, *, seed: int = 1, threads: int = 0) -> Model:
+def trained(history: CaseHistory, name: str, *, seed: int = 1, threads: int = 0) -> Model:
     """A C-score of a lender's own cases, with the distribution of its own scores to be watched by.
 
     A scorecard of so few inputs has a handful of scores. Those of models without a part of the
@@ -105,8 +116,8 @@ def trained(history: CaseHistory, target: str, *, seed: int = 1, threads: int = 
     from usance.assess.training.recipe import Recipe
     from usance.assess.training.train import fit_table
 
-    table = table_of(rows_of(history, target), f"C-score {target}")
-    recipe = Recipe(target, time=TIME, excluded=NOT_INPUTS, seed=seed)
+    table = table_of(rows_of(history, name), f"C-score {name}")
+    recipe = Recipe(outcome_of(name)[0], time=TIME, excluded=NOT_INPUTS, seed=seed)
     model = fit_table(table, recipe, threads=threads)
     score = model.score(table).score
     edges = np.unique(np.quantile(score, np.arange(1, 10) / 10).round().astype(np.int64))
@@ -114,19 +125,20 @@ def trained(history: CaseHistory, target: str, *, seed: int = 1, threads: int = 
     return replace(model, info={**model.info, "reference": {**model.info["reference"], **own}})
 
 
-def watched(model: Model, history: CaseHistory, target: str) -> list[tuple[bool, Month]]:
+def watched(model: Model, history: CaseHistory, name: str) -> list[tuple[bool, Month]]:
     """Months of a C-score in use, each with True if its outcomes are known."""
     from usance.assess.monitoring.monitor import monitor
 
     found: list[tuple[bool, Month]] = []
+    target, _ = outcome_of(name)
     known = history.until - AHEAD[target]
-    has_outcome = target == "missed" or bool((history.days.day <= known).any())
+    has_outcome = target == MISSED or bool((history.days.day <= known).any())
     if has_outcome:
-        judged = table_of(rows_of(history, target), f"C-score {target}")
+        judged = table_of(rows_of(history, name), f"C-score {name}")
         found += [(True, each) for each in monitor(model, judged, time=TIME, target=target)]
     rows = np.flatnonzero(history.days.day > known)
-    if len(rows) and target != "missed":
+    if len(rows) and target != MISSED:
         late = CaseDays(*(column[rows] for column in history.days))
-        unjudged = table_of(features(late, history.payments, history.attempts), f"C-score {target}")
+        unjudged = table_of(features(late, history.payments, history.attempts), f"C-score {name}")
         found += [(False, each) for each in monitor(model, unjudged, time=TIME)]
     return found

@@ -29,6 +29,8 @@ PAY_PPM = {
 }  # fmt: skip
 """Probability of a payment within ten days until a C-score says it [assumption]."""
 CHANNELS = [each.value for each in Channel]
+ASSUMED = "assumed"
+"""Stands for the name of a C-score where none is in force."""
 
 
 class CaseValues(NamedTuple):
@@ -36,6 +38,7 @@ class CaseValues(NamedTuple):
 
     segment: list[str]
     arm: list[str]
+    desk: list[str]
     is_automatic: list[bool]
     value_minor: I64
 
@@ -57,14 +60,15 @@ async def values_of(
     for channel in {each.channel for each in actions}:
         own = np.array([each.channel is channel for each in actions])
         costs = np.array([each.cost_minor for each in actions], np.int64)[own]
-        reach = _reach_ppm(settings, channel, inputs, own)
-        added = added_ppm(channel, kept[own], reach)
+        rows = inputs and {name: column[own] for name, column in inputs.items()}
+        added = added_ppm(channel, kept[own], _reach_ppm(settings, channel, rows))
         value[own] = action_value(added, cases.past_due_minor[own], costs)
     raised = np.isin(cases.user_id, sorted(broken))
     automatic = [strategy.desks[each.desk].kind is DeskKind.AUTOMATIC for each in actions]
     return CaseValues(
         [strategy.segments[each].name for each in segments.tolist()],
-        [strategy.arms[each].name for each in arms.tolist()], automatic,
+        [strategy.arms[each].name for each in arms.tolist()],
+        [each.desk for each in actions], automatic,
         priority(value, raised, strategy.broken_promise_bonus_ppm),
     )  # fmt: skip
 
@@ -101,12 +105,27 @@ def _kept_ppm(settings: CollectionSettings, pay: I64, inputs: Any) -> I64:
     return np.asarray(_PPM - settings.models["rolled"].score(_table(inputs)).pd_ppm, np.int64)
 
 
-def _reach_ppm(settings: CollectionSettings, channel: Channel, inputs: Any, rows: Any) -> Any:
-    """Probability that a call reaches its debtor; the C-score `missed` is one of calls."""
-    if inputs is None or "missed" not in settings.models or not channel.is_call:
+def _reach_ppm(settings: CollectionSettings, channel: Channel, inputs: Any) -> Any:
+    """Probability that a contact reaches its debtor, by the channel's C-score or that of calls."""
+    name = settings.reach_score(channel)
+    if inputs is None or not name:
         return REACH_PPM[channel]
-    own = {name: column[rows] for name, column in inputs.items()}
-    return np.asarray(_PPM - settings.models["missed"].score(_table(own)).pd_ppm, np.int64)
+    return np.asarray(_PPM - settings.models[name].score(_table(inputs)).pd_ppm, np.int64)
+
+
+async def reasons_of(
+    transaction: asyncpg.Connection, settings: CollectionSettings, cases: Cases, channel: Channel,
+    day: date,
+) -> dict[str, Any]:  # fmt: skip
+    """Reasons for a contact of one case, as known on a day: both probabilities, whose they are."""
+    inputs = await case_inputs(transaction, cases, day) if settings.models else None
+    pays = _kept_ppm(settings, _pay_ppm(settings, cases, inputs), inputs)
+    reach = np.broadcast_to(_reach_ppm(settings, channel, inputs), cases.size)
+    return {
+        "pays_ppm": int(pays[0]), "pays_by": settings.payment_score or ASSUMED,
+        "reach_ppm": int(reach[0]), "reach_by": settings.reach_score(channel) or ASSUMED,
+        "added_ppm": int(added_ppm(channel, pays, reach)[0]),
+    }  # fmt: skip
 
 
 def _table(inputs: dict[str, I64]) -> Any:

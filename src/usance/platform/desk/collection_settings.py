@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from usance.base.errors import unknown
 from usance.base.parameters import Parameters
 from usance.service.collections.agencies import AgencyContract
+from usance.service.collections.contact_rules import Channel
 from usance.service.collections.strategy import Strategy
 from usance.service.collections.strategy_file import parse_strategy, shipped_strategy
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from usance.assess.scoring.model import Model
 
 STRATEGY = "strategy"
-C_SCORES = ("unpaid", "rolled", "missed")
+MISSED = "missed"
+C_SCORES = ("unpaid", "rolled", MISSED, *(f"{MISSED}_{each.value}" for each in Channel))
+"""Scores that may be in force; `missed` is of calls, `missed_message` and its like of a channel."""
 MODEL_FILES = ("model.json", "trees.txt")
 
 
@@ -48,6 +51,20 @@ class CollectionSettings:
             raise unknown("agency", name, self.agencies, where="body.agency")
         given = self.agencies[name]
         return AgencyContract(name, given["commission_ppm"], given["tail_days"], given["max_cases"])
+
+    def reach_score(self, channel: Channel) -> str:
+        """The C-score in force of reaching a debtor by a channel, empty if there is none.
+
+        That of calls stands for any call that has none of its own.
+        """
+        own = f"{MISSED}_{channel.value}"
+        general = MISSED if channel.is_call and MISSED in self.scores else ""
+        return own if own in self.scores else general
+
+    @property
+    def payment_score(self) -> str:
+        """The C-score in force of being paid without a contact: that of rolling first."""
+        return next((name for name in ("rolled", "unpaid") if name in self.scores), "")
 
     @cached_property
     def models(self) -> Mapping[str, Model]:

@@ -146,8 +146,12 @@ async def pool_at(
     return loans.pool(day, deal=deal, owed_by=lambda some: owed[np.searchsorted(users, some)])
 
 
-async def performing_pool(transaction: asyncpg.Connection, record: DealRecord) -> PoolColumns:
+async def held_deal(transaction: asyncpg.Connection, record: DealRecord) -> HeldDeal:
+    """A deal with its loans."""
+    return record.held(await deal_pool(transaction, record.deal.name))
+
+
+async def performing_pool(transaction: asyncpg.Connection, held: HeldDeal) -> PoolColumns:
     """The loans of a deal that have not defaulted, where its last date left them."""
-    held = record.held(await deal_pool(transaction, record.deal.name))
     loans = await loan_tables(transaction, held.performing)
-    return await pool_at(transaction, loans, held.until, record.deal.name)
+    return await pool_at(transaction, loans, held.until, held.deal.name)

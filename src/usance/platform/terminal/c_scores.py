@@ -24,7 +24,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def train(
     home: Home,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the model goes.")],
-    target: Annotated[str, typer.Option(help="unpaid, rolled or missed.")] = "unpaid",
+    target: Annotated[str, typer.Option(help="unpaid, rolled, missed, missed_voice …")] = "unpaid",
     proposer: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Whoever proposes it; else it is kept.")
     ] = "",

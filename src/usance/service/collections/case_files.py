@@ -64,8 +64,9 @@ def read_loans(path: Path | str) -> LoanArrears:
 
 
 def read_cases(path: Path | str) -> Cases:
-    """Cases as `write_cases` wrote them."""
+    """Cases as `write_cases` wrote them, a borrower once."""
     columns: dict[str, Any] = read_columns(path, CASES)
+    check_once(path, "user_id", columns["user_id"].tolist())
     columns["stage"] = columns["stage"].astype(np.int8)
     return Cases(**columns)
 
@@ -73,6 +74,16 @@ def read_cases(path: Path | str) -> Cases:
 def write_cases(cases: Cases, path: Path) -> None:
     """Cases by borrower, for the next evening and for whoever works them."""
     write_rows(path, CASES, zip(*(column.tolist() for column in cases), strict=True))
+
+
+def check_once(path: Path | str, column: str, values: Sequence[object]) -> None:
+    """Refuse a file that has a borrower or an agency twice."""
+    seen: set[object] = set()
+    for (line, _), value in zip(read_csv(path), values, strict=True):
+        if value in seen:
+            what = f"{column} {value}".strip() + " is there twice"
+            raise CaseError(what, where=f"{path} line {line}", fix="Give each one row")
+        seen.add(value)
 
 
 def read_agents(path: Path | str) -> list[Agent]:

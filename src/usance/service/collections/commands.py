@@ -133,11 +133,16 @@ def cases(
 
 @app.command()
 def actions(
-    file: CasesFile, out: Out, strategy: StrategyFile = None, as_json: AsJson = False
+    file: CasesFile,
+    out: Out,
+    strategy: StrategyFile = None,
+    pack: PackName = DEFAULT_PACK,
+    as_json: AsJson = False,
 ) -> None:
     """Give every case its segment, arm and action by a strategy."""
     import numpy as np
 
+    from usance.base.packs import CountryPack
     from usance.service.collections.case_files import (
         read_cases,
         read_columns,
@@ -146,13 +151,22 @@ def actions(
     )
     from usance.service.collections.stages import Stage
     from usance.service.collections.strategy_file import read_strategy, shipped_strategy
+    from usance.service.errors import StrategyError
 
-    rules = read_strategy(strategy) if strategy else shipped_strategy()
+    country = CountryPack.load(pack)
+    rules = (
+        read_strategy(strategy, country.parameters)
+        if strategy
+        else shipped_strategy(country.currency)
+    )
     known = read_cases(file)
     has_score = read_texts(file, "pay_ppm") is not None
     pay = read_columns(file, ("pay_ppm",))["pay_ppm"] if has_score else np.zeros(known.size, int)
     segments = rules.segment_column(known.past_due_minor, pay)
     arms = rules.arm_column(known.user_id)
+    if rules.currency != country.currency:
+        what = f"its amounts are in {rules.currency}, those of the cases in {country.currency}"
+        raise StrategyError(what, where=str(strategy), fix="Give --pack of its country")
     rows = []
     for row in range(known.size):
         segment, arm = rules.segments[segments[row]].name, rules.arms[arms[row]].name
@@ -194,6 +208,7 @@ def allocate(
     from usance.service.collections.allocation import allocate as allocated
     from usance.service.collections.candidates import Agents, CaseValues
     from usance.service.collections.case_files import (
+        check_once,
         need_texts,
         read_agents,
         read_columns,
@@ -203,6 +218,7 @@ def allocate(
 
     staff = Agents.of(read_agents(agents))
     columns = read_columns(file, ("user_id", "value_minor", "stage"))
+    check_once(file, "user_id", columns["user_id"].tolist())
     last = [staff.names.index(each) if each in staff.names else -1
             for each in read_texts(file, "last_agent") or ()]  # fmt: skip
     work = CaseValues.of(
@@ -214,6 +230,7 @@ def allocate(
         limits = read_columns(agencies, ("max_cases", "fair_cases"))
         named = zip(need_texts(agencies, "name"), *limits.values(), strict=True)
         terms = [AgencyTerms(name, int(most), int(fair)) for name, most, fair in named]
+        check_once(agencies, "", [each.name for each in terms])
     done = allocated(work, staff, terms, unfair_minor=unfair)
     write_rows(out, ("user_id", "agent"), (
         (user, done.agent_of(row, staff)) for row, user in enumerate(work.user_id.tolist())

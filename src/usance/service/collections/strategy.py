@@ -105,6 +105,11 @@ class Strategy(NamedTuple):
     arms: tuple[Arm, ...]
     approved_by: tuple[str, ...]
 
+    @property
+    def version(self) -> str:
+        """Its name with its first day: arms of one name in two versions are two."""
+        return f"{self.name} {self.valid_from}"
+
     def action(self, arm: str, segment: str, stage: Stage) -> Action:
         """The action of an arm, of the champion where a challenger says nothing."""
         champion = self.arms[0]

@@ -33,9 +33,9 @@ from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import STATE, distribution_of_dict
 from usance.fund.pool_columns import PoolColumns, eligible
 from usance.fund.projection import project
+from usance.fund.remaining_strata import remaining_strata
 from usance.fund.selection import SelectionRules, select_pool
 from usance.fund.sizing import scaled_deal
-from usance.fund.strata import remaining_strata
 from usance.twin.errors import RunError
 from usance.twin.run.trust_month import Holdings, TrustMonth
 from usance.world.scenario.scenario import Scenario
@@ -211,7 +211,7 @@ def _schedules(deals: dict[str, HeldDeal | None], book: Book, day: date) -> Iter
         pool = None
         if len(held.performing):
             pool = BookLoans.of(book, ids=held.performing).pool(held.until, held.known_at)
-        strata = remaining_strata(held.deal, held.state, pool, held.until)
+        strata = remaining_strata(held, pool)
         run = project(held.deal, state=held.state, strata=strata)
         yield from schedule_facts(held.deal, held.terms, day, run.distributions)
 

@@ -103,10 +103,12 @@ async def serve(
     own = await values_of(transaction, moment.lender.collections, cases, command.day, broken)
     await transaction.execute(
         "select usance.serve_cases($1, $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
-        "$6::bigint[], $7::smallint[], $8::bigint[], $9::text[], $10::text[], $11::boolean[])",
+        "$6::bigint[], $7::smallint[], $8::bigint[], $9::text[], $10::text[], $11::boolean[], "
+        "$12::text[], $13)",
         command.day, cases.user_id.tolist(), cases.days_past_due.tolist(),
         cases.past_due_minor.tolist(), cases.principal_minor.tolist(), cases.loans.tolist(),
         cases.stage.tolist(), own.value_minor.tolist(), own.segment, own.arm, own.is_automatic,
+        own.desk, moment.lender.collections.strategy.version,
     )  # fmt: skip
     answer = {"day": str(command.day), "cases": cases.size, "opened": len(run.opened),
               "moved": len(run.moved), "closed": len(run.closed),

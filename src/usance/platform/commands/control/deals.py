@@ -38,10 +38,10 @@ from usance.fund.payment_files import distribution_as_dict
 from usance.fund.pool_columns import PoolColumns, eligible
 from usance.fund.pool_strata import PoolStratum, strata_of
 from usance.fund.projection import project
+from usance.fund.remaining_strata import remaining_strata
 from usance.fund.replenishment import replenishment
 from usance.fund.selection import broken_limits
 from usance.fund.state import opening_state
-from usance.fund.strata import remaining_strata
 from usance.fund.warranties import refused, restated
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.errors import InvalidField
@@ -236,7 +236,7 @@ async def _with_mandate(
 
 def _schedule(held: HeldDeal, pool: PoolColumns, day: date) -> list[StatedFact]:
     """Principal that the classes are projected to be repaid, on the loans the deal has."""
-    strata = remaining_strata(held.deal, held.state, pool, held.until)
+    strata = remaining_strata(held, pool)
     run = project(held.deal, state=held.state, strata=strata)
     return schedule_facts(held.deal, held.terms, day, run.distributions)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from usance.base.arrays import I64
 from usance.base.ids import print_id
 from usance.base.money import Money
 from usance.platform.commands.collections.contacts import contact_answer
 from usance.platform.desk.case_times import timing_of
+from usance.platform.desk.case_values import reasons_of
 from usance.platform.desk.outages import losses
 from usance.platform.records.case_record import (
     case_answer,
@@ -19,7 +23,8 @@ from usance.platform.records.case_record import (
     shown,
 )
 from usance.platform.records.user_record import not_found
-from usance.service.collections.action_value import added_ppm
+from usance.service.collections.action_value import action_value
+from usance.service.collections.cases import Cases
 from usance.service.collections.contact_rules import Channel, needs_consent
 from usance.service.collections.scripts import words_of
 from usance.service.collections.stages import Stage
@@ -70,7 +75,7 @@ async def one_case(transaction: asyncpg.Connection, moment: Moment, user_id: int
         "consents": sorted(each.value for each in consents),
         "action": {**action, "words": words_of(action["script"], language, str(owed),
                                                row["days_past_due"]),
-                   **_worth(row, action)},
+                   **await _worth(transaction, moment, row, action)},
         "forbidden": list(timing.forbidden),
         "allowed_from": shown(timing.allowed_from) if timing.forbidden else None,
         "contacts": contacts, "promises": await promises_of(transaction, user_id),
@@ -78,14 +83,27 @@ async def one_case(transaction: asyncpg.Connection, moment: Moment, user_id: int
     }  # fmt: skip
 
 
-def _worth(row: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:
+async def _worth(
+    transaction: asyncpg.Connection, moment: Moment, row: dict[str, Any], action: dict[str, Any]
+) -> dict[str, Any]:
     """Reasons for an action: the probability it adds times what is owed, less its cost."""
     channel = Channel(action["channel"] or action["wanted_channel"])
-    from usance.platform.desk.case_values import PAY_PPM
+    case = _as_column(row)
+    told = await reasons_of(
+        transaction, moment.lender.collections, case, channel, moment.business_date
+    )
+    value = action_value([told["added_ppm"]], [row["past_due_minor"]], [action["cost_minor"]])
+    return {**told, "value_minor": int(value[0])}
 
-    added = added_ppm(channel, PAY_PPM[Stage(row["stage"])])
-    value = row["past_due_minor"] * added // 1_000_000 - action["cost_minor"]
-    return {"added_ppm": added, "value_minor": value}
+
+def _as_column(row: dict[str, Any]) -> Cases:
+    """A case as the cases of an evening are."""
+
+    def of(name: str) -> I64:
+        return np.array([row[name]], np.int64)
+
+    return Cases(of("user_id"), of("days_past_due"), of("past_due_minor"), of("principal_minor"),
+                 of("loans"), of("stage").astype(np.int8), np.zeros(1, np.int64))  # fmt: skip
 
 
 async def contacts_of(transaction: asyncpg.Connection, user_id: int) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
-"""Results of collections by arm, segment, desk or agency: what came of cases in thirty days.
+"""Results of collections by strategy, arm, segment, desk or agency: what came of cases in 30 days.
 
 A case counts from the evening on which it was opened, for a desk from the first on which the
-strategy gave it to that desk, for an agency from the day on which it was placed there.
+strategy gave it to that desk, for an agency from the day on which it was placed there. It is of
+the version of the strategy that served that evening, also if another one serves a later one: arms
+of one name in two versions are two arms.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ _PPM = 1_000_000
 class ResultsBy(Enum):
     """Groups whose results are told."""
 
+    STRATEGY = "strategy"
     ARM = "arm"
     SEGMENT = "segment"
     DESK = "desk"
@@ -49,6 +52,8 @@ class Entry(NamedTuple):
     begun: date
     past_due_minor: int
     days_past_due: int
+    strategy: str = ""
+    """The version that served the evening; of arms only, which are its own."""
 
 
 _OPENED = (
@@ -59,7 +64,7 @@ _OPENED = (
 _MOVED = (
     "select d.* from usance.case_days d where d.day between $1 and $2 "
     "and not exists (select from usance.case_days b where b.user_id = d.user_id "
-    "and b.day = d.day - 1 and b.stage = d.stage) order by d.user_id, d.day"
+    "and b.day = d.day - 1 and b.stage = d.stage and b.desk = d.desk) order by d.user_id, d.day"
 )
 _PLACED = (
     "select p.name, a.user_id, a.placed_on, a.owed_minor, coalesce((select d.days_past_due "
@@ -88,10 +93,14 @@ async def results(
     known = min(last, moment.business_date - timedelta(days=WINDOW + 1))
     entries = await _entries(transaction, moment, first, last, by)
     outcomes = await _outcomes(transaction, moment, entries, first, last)
-    groups: dict[str, dict[str, Any]] = {}
-    shares: dict[str, list[float]] = {}
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    shares: dict[str, dict[str, list[float]]] = defaultdict(dict)
     for entry, outcome in zip(entries, outcomes, strict=True):
-        own = groups.setdefault(entry.group, {by.value: entry.group, **dict.fromkeys(_SUMS, 0)})
+        named = {by.value: entry.group}
+        if by is ResultsBy.ARM:
+            named["strategy"] = entry.strategy
+        key = entry.strategy, entry.group
+        own = groups.setdefault(key, {**named, **dict.fromkeys(_SUMS, 0)})
         own["cases"] += 1
         own["past_due_minor"] += entry.past_due_minor
         for name, value in outcome.items():
@@ -99,12 +108,13 @@ async def results(
         if entry.begun <= known:
             own["known_cases"] += 1
             part = outcome["collected_minor"] / max(entry.past_due_minor, 1)
-            shares.setdefault(entry.group, []).append(part)
+            shares[entry.strategy].setdefault(entry.group, []).append(part)
     return {
         "from": first.isoformat(), "to": last.isoformat(), "by": by.value,
         "is_complete": known == last, "strategy": moment.lender.collections.strategy.name,
         "groups": [_with_rates(each) for _, each in sorted(groups.items())],
-        "uplift": _uplifts(shares) if by is ResultsBy.ARM else [],
+        "uplift": [{"strategy": name, **each} for name, own in sorted(shares.items())
+                   for each in _uplifts(own)] if by is ResultsBy.ARM else [],
     }  # fmt: skip
 
 
@@ -126,6 +136,9 @@ async def _entries(
     else:
         rows = await transaction.fetch(_OPENED, first, last)
         found = [_entry(row[by.value], row) for row in rows]
+        if by is ResultsBy.ARM:
+            found = [each._replace(strategy=row["strategy"])
+                     for each, row in zip(found, rows, strict=True)]  # fmt: skip
     once: dict[tuple[str, int], Entry] = {}
     for each in found:
         once.setdefault((each.group, each.user_id), each)
@@ -137,7 +150,9 @@ def _entry(group: str, row: Mapping[str, Any]) -> Entry:
 
 
 def _desk_of(moment: Moment, row: Mapping[str, Any]) -> str:
-    """The desk of a case by the strategy in force; of another's segments, by its last."""
+    """The desk that an evening gave a case to; of evenings before it was kept, as is done now."""
+    if row["desk"]:
+        return str(row["desk"])
     strategy = moment.lender.collections.strategy
     segments = [each.name for each in strategy.segments]
     segment = row["segment"] if row["segment"] in segments else segments[-1]

@@ -13,13 +13,14 @@ from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import calculation_lines
 from usance.fund.pool_strata import PoolStratum
 from usance.fund.projection import Projection, project
+from usance.fund.remaining_strata import remaining_strata
 from usance.fund.report_tables import InvestorReport, investor_report, trigger_value
 from usance.fund.results import average_life_ppm
 from usance.fund.state import DealState
-from usance.fund.strata import remaining_strata
 from usance.platform.errors import NotFound
 from usance.platform.records.deal_record import (
     DealRecord,
+    held_deal,
     load_deal,
     paid_dates,
     performing_pool,
@@ -101,8 +102,8 @@ async def projection(
 ) -> Projection:
     """The dates to come of a deal under a scenario, from where it stands and on its loans."""
     record = await load_deal(transaction, name)
-    pool = await performing_pool(transaction, record)
-    strata = remaining_strata(record.deal, record.state, pool, record.row["until"])
+    held = await held_deal(transaction, record)
+    strata = remaining_strata(held, await performing_pool(transaction, held))
     return project(record.deal, scenario, state=record.state, strata=strata)
 
 
