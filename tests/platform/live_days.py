@@ -23,7 +23,7 @@ from tests.platform.sandbox import Sandbox
 from tests.twin.day_by_day import NOON, DayByDay
 from usance.assess.decision.decide import Decider
 from usance.base.codes import FactKind, Product
-from usance.base.dates import from_day
+from usance.base.dates import from_day, to_day
 from usance.base.ids import print_id
 from usance.loan.convention import CONVENTION_CODES
 from usance.loan.facts import Fact
@@ -39,6 +39,7 @@ from usance.platform.client.client import AsyncClient
 from usance.platform.commands.control.clock import set_clock
 from usance.platform.commands.lending.applications import Apply
 from usance.platform.commands.lending.drawdowns import Draw
+from usance.platform.commands.loans.bulk_servicing import ServeLoans
 from usance.platform.commands.loans.loan_events import ChargeBack, Refund, Waive
 from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.commands.loans.plans import AnswerPlan, OfferPlan
@@ -74,7 +75,7 @@ CALLS: dict[type, Callable[[Any], Call[Any]]] = {
 """The call of each command that partners give."""
 
 
-BY_PEOPLE = (ServeLoan, ChargeBack, Refund, Waive, OfferPlan, AnswerPlan)
+BY_PEOPLE = (ServeLoan, ServeLoans, ChargeBack, Refund, Waive, OfferPlan, AnswerPlan)
 """Commands that nobody outside gives."""
 
 
@@ -276,8 +277,14 @@ class LiveDays(DayByDay):
             part = "morning" if fact.kind is FactKind.FEE_CHARGED else "evening"
             if self.in_morning(account, day, fact):
                 part = "morning"
-            serve = ServeLoan(print_id("ln", account.loan_id), from_day(day), part)
-            self.tell_platform(SYSTEM, serve, self.moment(day, END_OF_DAY))
+            self.serve(account.loan_id, from_day(day), part)
+
+    def serve(self, loan_id: int, day: date, part: str) -> None:
+        """Serve a loan as the day does: by its fold, and by itself where that does not tell all."""
+        at = self.moment(to_day(day), END_OF_DAY)
+        made = self.tell_platform(SYSTEM, ServeLoans((loan_id,), day, part), at)
+        for left in made["left"]:
+            self.tell_platform(SYSTEM, ServeLoan(print_id("ln", left), day, part), at)
 
     def charge_back(self, account: Any, paid: Fact, day: int, *rest: Any) -> None:
         known = len(account.facts)

@@ -153,12 +153,15 @@ def test_a_day_of_a_sandbox_is_ended_by_command(sandbox: Sandbox, tmp_path: Path
     assert made.differences == []
     change(sandbox, "set role usance_writer; update usance.loan_states set posted = "
            "set_byte(posted, 0, 1); update usance.limit_usage set taken_minor = taken_minor + 1; "
-           "update usance.user_counters set decisions = decisions + 1")  # fmt: skip
+           "update usance.user_counters set decisions = decisions + 1, held_minor = 1, "
+           "worst_days = 7")  # fmt: skip
     again = on_platform(sandbox, lambda platform: end_day(platform, tmp_path), tmp_path)
     assert again.head == "2024-07-02.json"
     told = "\n".join(again.differences)
     assert f"loan_states {loan}: posted" in told
     assert "user_counters us_00000000001: decisions" in told
+    assert "user_counters us_00000000001: held" in told
+    assert "user_counters us_00000000001: worst_days 7, receipts have 0" in told
     assert "limit_usage 2/" in told
     with pytest.raises(ClockBackwards, match="is over"):
         on_platform(sandbox, lambda p: end_day(p, tmp_path, date(2024, 7, 1)), tmp_path)

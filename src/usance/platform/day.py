@@ -23,6 +23,7 @@ from usance.base.ids import print_id
 from usance.loan.batch import Views, instalment_columns, view_columns
 from usance.platform.commands.collections.cases import ServeCases
 from usance.platform.commands.command import Moment
+from usance.platform.commands.loans.bulk_servicing import ServeLoans
 from usance.platform.commands.loans.servicing import ServeLoan, is_late
 from usance.platform.commands.unit_of_work import now
 from usance.platform.deal_dates import enqueue_deals
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 LOG = logging.getLogger("usance.day")
-LOANS_AT_ONCE, SERVED_AT_ONCE = 2_000, 1_024
-"""Loans that are replayed one by one and read together; and those that wait for their batches."""
+LOANS_AT_ONCE, SERVED_AT_ONCE, FOLDED_AT_ONCE = 2_000, 1_024, 512
+"""Loans that are replayed one by one and read together; those that wait for their batches; those of
+one command on folds, whose borrowers are locked for a tenth of a second."""
 SERVE_JOB = "loan.serve"
 _PARTS = (DayPart.MORNING, DayPart.EVENING)
 _LAST_MOMENT = time(23, 59, 59, 999_999, fold=1)
@@ -85,17 +87,23 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
     What ends an evening is done before the mark, so that a machine which dies in between does it
     again. The number of loans that could not be served and were set aside.
     """
-    served = aside = 0
+    served = aside = looked_at = 0
     arrears: list[tuple[int, int, int, int]] = []
+    await _tell(platform, half, looked_at, served)
     async for piece in _pieces(platform, half):
         arrears += piece.arrears
-        for start in range(0, len(piece.due), SERVED_AT_ONCE):
+        done, left = await _serve_folded(platform, half, piece.folded)
+        served += done
+        due = sorted([*piece.due, *left])
+        for start in range(0, len(due), SERVED_AT_ONCE):
             ended = await asyncio.gather(*(
                 _serve(platform, half, loan_id, piece.unread.get(loan_id))
-                for loan_id in piece.due[start : start + SERVED_AT_ONCE]
+                for loan_id in due[start : start + SERVED_AT_ONCE]
             ))  # fmt: skip
             served += sum(each is True for each in ended)
             aside += sum(each is None for each in ended)
+        looked_at += piece.size
+        await _tell(platform, half, looked_at, served)
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
         await enqueue_deals(platform, half.day)
@@ -107,6 +115,50 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
             str(half.part), (await now(transaction, platform.services)).at, served, aside,
         )  # fmt: skip
     return aside
+
+
+async def _tell(platform: Platform, half: HalfDay, looked_at: int, served: int) -> None:
+    """Keep how far a half day is, for whoever waits for it."""
+    if looked_at:
+        LOG.info("%s of %s: %d loans, %d of them served", half.part, half.day, looked_at, served)
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        await transaction.execute(_PROGRESS, half.day, str(half.part), looked_at, served)
+
+
+_PROGRESS = (
+    "insert into usance.half_day_progress as p (day, part, looked_at, served, before, told_at) "
+    "values ($1, $2, $3, $4, 0, clock_timestamp()) on conflict (is_it) do update set "
+    "before = case when (p.day, p.part) = (excluded.day, excluded.part) then p.before "
+    "else p.looked_at end, day = excluded.day, part = excluded.part, "
+    "looked_at = excluded.looked_at, served = excluded.served, told_at = excluded.told_at"
+)
+
+
+async def _serve_folded(
+    platform: Platform, half: HalfDay, loans: list[int]
+) -> tuple[int, list[int]]:
+    """Serve loans by their folds, some hundreds at once; how many, and those that are left.
+
+    Two commands wait for each other's turn at the processor and at the database. One that fails
+    leaves its loans to be served one by one, so that a bad one fails alone.
+    """
+    served, left = 0, list[int]()
+    for start in range(0, len(loans), 2 * FOLDED_AT_ONCE):
+        pair = (start, start + FOLDED_AT_ONCE)
+        parts = [tuple(loans[at : at + FOLDED_AT_ONCE]) for at in pair if at < len(loans)]
+        ended = await asyncio.gather(*(
+            platform.do(SYSTEM, ServeLoans(part, half.day, str(half.part))) for part in parts
+        ), return_exceptions=True)  # fmt: skip
+        for part, outcome in zip(parts, ended, strict=True):
+            if isinstance(outcome, Exception):
+                LOG.warning("%d loans are served one by one", len(part), exc_info=outcome)
+                left += part
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                served += outcome.answer["served"]
+                left += outcome.answer["left"]
+    return served, left
 
 
 async def _serve(
@@ -128,9 +180,13 @@ async def _serve(
 class Piece:
     """Open loans of a piece: those in arrears, and those that something may fall due on."""
 
+    size: int = 0
     arrears: list[tuple[int, int, int, int]] = field(default_factory=list)
     """Id, days past due, past due and principal of each."""
+    folded: list[int] = field(default_factory=list)
+    """Of those that something may fall due on, the loans whose folds tell."""
     due: list[int] = field(default_factory=list)
+    """The others, which are looked at one by one."""
     unread: dict[int, Exception] = field(default_factory=dict)
     """Loans that could not be read, with the reason; they are among those due."""
 
@@ -142,7 +198,7 @@ async def _pieces(platform: Platform, half: HalfDay) -> AsyncIterator[Piece]:
         parameters = (await now(transaction, platform.services)).lender.parameters
         rules = ServicingRules.at(day, parameters)
         async for folds in fold_columns(transaction, open_only=True):
-            piece = Piece()
+            piece = Piece(len(folds.rows) + len(folds.others))
             is_later = folds.through > to_day(day)  # facts of a later day: served as of then
             _arrears(folds.only(~is_later), half, rules, piece)
             others = [*folds.others, *folds.loan_ids[is_later].tolist()]
@@ -190,7 +246,7 @@ def _arrears(folds: FoldColumns, half: HalfDay, rules: ServicingRules, piece: Pi
             unpaid & (fees.due_on + rules.grace_days + 1 == today)
         ]
         is_due[has_fee] = True
-    piece.due += folds.loan_ids[is_due].tolist()
+    piece.folded += folds.loan_ids[is_due].tolist()
 
 
 _PAST_DUE = tuple(f"past_due_{each.name.lower()}" for each in Component)

@@ -7,7 +7,7 @@ users, states of loans, drawdowns, applications) is worked out from them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,10 @@ from usance.loan.columns import FactColumns
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.installation import PRODUCTS
 from usance.platform.ledger.opening import post_opening
+from usance.platform.lender import read_lender
 from usance.platform.records.loan_fold import packed_states, packed_terms
+from usance.platform.records.worst_days import WorstDays, late_receipts
+from usance.platform.settlement.owed_amounts import institution_of
 from usance.platform.store.bulk import load_rows
 
 if TYPE_CHECKING:
@@ -51,9 +54,41 @@ async def load_book(
     counts = await load_tables(connection, tables, triggers, fees or {})
     if tables["loans"].num_rows:
         loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
+        day = last_of_month(max(months))
         async with connection.transaction():
-            await post_opening(connection, loans, facts, last_of_month(max(months)))
+            await post_opening(connection, loans, facts, day)
+        async with connection.transaction():
+            await open_settlements(connection, day)
     return counts
+
+
+async def open_settlements(connection: asyncpg.Connection, day: date) -> None:
+    """Note what each institution was settled for before: receipts that had reached it by a day.
+
+    Without it the first evening would owe every institution its whole past again.
+    """
+    lender = await read_lender(connection)
+    usual = lender.parameters.at("servicing.clearing_lag", day).integer
+    rows = await connection.fetch(
+        "select distinct on (source) source, settlement_lag from usance.sources "
+        "where valid_from <= $1 order by source, valid_from desc", day,
+    )  # fmt: skip
+    await connection.execute("set local role usance_writer")
+    for (kind, _), number in lender.parties.items():
+        if kind == "institution":
+            lags = [row["settlement_lag"] for row in rows
+                    if institution_of(lender, row["source"]) == number]  # fmt: skip
+            through = day - timedelta(days=min(lags, default=usual))
+            for statement in _OPENED:
+                await connection.execute(statement, number, through)
+    await connection.execute("reset role")
+
+
+_OPENED = tuple(
+    f"insert into usance.{name} (institution, day, through_xid) "  # noqa: S608
+    "values ($1, $2, pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
+    for name in ("settlement_openings", "settlement_marks")
+)
 
 
 async def load_tables(
@@ -76,6 +111,8 @@ async def load_tables(
             )
             await connection.execute("reset role")
         await _derive(connection)
+        if tables["loans"].num_rows:
+            await _count_lateness(connection, loans, facts)
     return {name: rows.num_rows for name, rows in tables.items()}
 
 
@@ -126,6 +163,20 @@ async def _derive(connection: asyncpg.Connection) -> None:
         await connection.execute("set local role usance_writer")
         await connection.execute(statement)
         await connection.execute("reset role")
+
+
+async def _count_lateness(connection: asyncpg.Connection, loans: pa.Table, facts: pa.Table) -> None:
+    """How late each borrower has paid."""
+    worst = WorstDays()
+    for late in late_receipts(loans, facts):
+        worst.note(*late)
+    await connection.execute("set local role usance_writer")
+    await connection.execute(
+        "update usance.user_counters c set worst_days = w.days "
+        "from unnest($1::bigint[], $2::integer[]) w (user_id, days) where c.user_id = w.user_id",
+        list(worst), list(worst.values()),
+    )  # fmt: skip
+    await connection.execute("reset role")
 
 
 _DERIVED = (

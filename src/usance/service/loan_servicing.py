@@ -39,7 +39,7 @@ from usance.service.servicing_rules import ServicingRules, late_fee
 OCCURRENCE_SHIFT, KIND_SHIFT = 24, 16
 """A reference packs how often its event was made before, its kind and its instalment."""
 CLAIMS = (FactKind.COMPENSATED, FactKind.BOUGHT_OUT, FactKind.CHARGED_OFF)
-_MADE_BY_RULE = (FactKind.FEE_CHARGED, *CLAIMS)
+MADE_BY_RULE = (FactKind.FEE_CHARGED, *CLAIMS)
 _PASSED = (FactKind.COMPENSATED, FactKind.BOUGHT_OUT)
 _DAY = timedelta(days=1)
 
@@ -102,7 +102,7 @@ def next_ref(ref: int, taken: Iterable[int]) -> int:
 
 def is_made_by_rule(fact: Fact) -> bool:
     """True of a fact that servicing made, by its kind and reference."""
-    return fact.kind in _MADE_BY_RULE and FIRST_REF <= fact.ref < 2 * FIRST_REF
+    return fact.kind in MADE_BY_RULE and FIRST_REF <= fact.ref < 2 * FIRST_REF
 
 
 def event_of(ref: int) -> int:

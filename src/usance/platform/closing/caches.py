@@ -6,6 +6,7 @@ users from rows they count. Nothing is corrected here: a difference is a fault t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from usance.platform.commands.unit_of_work import now
 from usance.platform.ledger.fact_postings import FACT_RULES
 from usance.platform.ledger.recompute import differing_states
 from usance.platform.principals import SYSTEM
+from usance.platform.records.worst_days import WorstDays
 
 if TYPE_CHECKING:
     import asyncpg
@@ -44,12 +46,15 @@ async def compare_caches(platform: Platform) -> CacheReport:
             "select (select count(*) from usance.loan_states) + (select count(*) from "
             "usance.user_counters) + (select count(*) from usance.limit_usage)"
         )
-        async for each in differing_states(transaction, lender):
+        worst = WorstDays()
+        async for each in differing_states(transaction, lender, worst=worst):
             report.differences.append(
                 f"loan_states {print_id('ln', each.loan_id)}: {', '.join(each.fields)}"
             )
             if len(report.differences) >= MAX_NAMED:
                 break
+        else:
+            report.differences += await _differing_worst_days(transaction, worst)
         report.differences += await _differing_counters(transaction)
         report.differences += await _differing_limits(transaction)
         report.differences += await _differing_clearing(transaction)
@@ -60,6 +65,20 @@ async def _differing_counters(transaction: asyncpg.Connection) -> list[str]:
     """Users whose counters are below what was numbered, or count other loans than there are."""
     rows = await transaction.fetch(_COUNTERS, MAX_NAMED)
     return [f"user_counters {print_id('us', row['user_id'])}: {row['what']}" for row in rows]
+
+
+async def _differing_worst_days(
+    transaction: asyncpg.Connection, worst: Mapping[int, int]
+) -> list[str]:
+    """Users whose most days past due are not those that they have paid at."""
+    rows = await transaction.fetch(
+        "select user_id, worst_days from usance.user_counters where worst_days <> 0"
+    )
+    kept = {row["user_id"]: row["worst_days"] for row in rows}
+    wrong = sorted(user for user in kept.keys() | worst.keys()
+                   if kept.get(user, 0) != worst.get(user, 0))  # fmt: skip
+    return [f"user_counters {print_id('us', user)}: worst_days {kept.get(user, 0)}, receipts have "
+            f"{worst.get(user, 0)}" for user in wrong[:MAX_NAMED]]  # fmt: skip
 
 
 async def _differing_limits(transaction: asyncpg.Connection) -> list[str]:
@@ -100,10 +119,12 @@ with numbered as (
     union all
     select user_id, 'borrowed', count(distinct loan_id)
     from (select loan_id, loan_id / 16384 as user_id from usance.loans) b group by 1
+    union all
+    select user_id, 'held', 0 from usance.user_counters where held_minor <> 0
 )
 select c.user_id, n.what from usance.user_counters c join numbered n using (user_id)
 where case n.what when 'decisions' then c.decisions <> n.last when 'lines' then c.lines <> n.last
-    when 'requests' then c.requests < n.last else c.borrowed <> n.last end
+    when 'requests' then c.requests < n.last when 'held' then true else c.borrowed <> n.last end
 order by 1, 2 limit $1
 """
 _LIMITS = """

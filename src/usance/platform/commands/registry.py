@@ -11,7 +11,7 @@ from usance.platform.commands.collections import (
     strategies,
 )
 from usance.platform.commands.command import BatchHandler, Spec
-from usance.platform.commands.control import (
+from usance.platform.commands.control.in_force import (
     clock,
     configuration,
     deals,
@@ -21,6 +21,7 @@ from usance.platform.commands.control import (
 )
 from usance.platform.commands.lending import applications, drawdowns, offers, quotes, review
 from usance.platform.commands.loans import (
+    bulk_servicing,
     loan_events,
     loan_quotes,
     payment_booking,
@@ -140,6 +141,8 @@ _TABLE = (
          loan_quotes.QuoteWithdrawal, loan_quotes.quote_withdrawal),
     Spec("loan.serve", "loan.served", JOBS, servicing.ServeLoan, servicing.serve,
          many=BatchHandler(servicing.serve_many, servicing.borrower_of)),
+    Spec("loans.serve", "loans.served", JOBS, bulk_servicing.ServeLoans,
+         bulk_servicing.serve_loans),
     Spec("cases.serve", "cases.served", JOBS, cases.ServeCases, cases.serve),
     Spec("case.next", "case.taken", COLLECTORS, contacts.TakeNextCase, contacts.take_next),
     Spec("contact.begin", "contact.begun", COLLECTORS, contacts.BeginContact, contacts.begin),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -70,16 +72,42 @@ def advance(
 ) -> None:
     """Let days go by: borrowers pay and draw, institutions answer, through the API."""
     home: Path = ctx.obj
-    file = home / ADDRESS
-    if not file.exists():
-        raise NotInstalled("nothing is served", where=str(home), fix="Run 'usance demo' first")
-    told = asyncio.run(_live(home, file.read_text().strip(), days))
+    with _reached(home) as url:
+        told = asyncio.run(_live(home, url, days))
     if as_json:
         print_json([{"day": each.day, **each.counts} for each in told])
     else:
         names = sorted({name for each in told for name in each.counts})
         rows = [[each.day, *(str(each.counts.get(name, 0)) for name in names)] for each in told]
         print_table(["day", *names], rows)
+
+
+@contextmanager
+def _reached(home: Path) -> Iterator[str]:
+    """The address of a demo that is served; one that is not is served for as long as it is needed.
+
+    A demo that was killed has left its address behind.
+    """
+    from usance.platform.demo.build import READY
+
+    file = home / ADDRESS
+    url = file.read_text().strip() if file.exists() else ""
+    if url and _answers(url):
+        yield url
+        return
+    if not (home / READY).exists():
+        raise NotInstalled("has no demo", where=str(home), fix="Run 'usance demo' first")
+    with served(home, 0) as (_, own):
+        yield own
+
+
+def _answers(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname, parts.port), timeout=5):
+            return True
+    except OSError:
+        return False
 
 
 @contextmanager

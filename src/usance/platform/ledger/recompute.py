@@ -41,6 +41,7 @@ from usance.platform.records.loan_fold import (
     term_rows,
 )
 from usance.platform.records.loan_record import LoanRecord, load_loans
+from usance.platform.records.worst_days import WorstDays, late_receipts, late_receipts_of
 from usance.platform.store.bulk import read_rows
 
 if TYPE_CHECKING:
@@ -109,27 +110,29 @@ def institution_fee(lender: Lender, loan: LoanRecord) -> int:
 
 
 async def differing_states(
-    transaction: asyncpg.Connection, lender: Lender, piece: int = LOANS_A_PIECE
-) -> AsyncIterator[StateDifference]:
+    transaction: asyncpg.Connection, lender: Lender, piece: int = LOANS_A_PIECE, *,
+    worst: WorstDays | None = None,
+) -> AsyncIterator[StateDifference]:  # fmt: skip
     """States that a fold of their facts from the beginning does not give, of all loans.
 
     Loans of the kernel are folded as columns; the others, and a piece in which something cannot be
-    folded at all, one by one.
+    folded at all, one by one. `worst` takes in how late their borrowers have paid.
     """
+    worst = WorstDays() if worst is None else worst
     async for folds in fold_columns(transaction, open_only=False, piece=piece):
         singly = list(folds.others)
         if len(folds.rows):
             changed = await _changed_loans(transaction, folds)
             try:
                 own = folds.only(~np.isin(folds.rows["loan_id"], changed))
-                for each in await _differing_columns(transaction, own):
+                for each in await _differing_columns(transaction, own, worst):
                     yield each
                 singly += changed
             except UsanceError:
                 singly += folds.loan_ids.tolist()
         for start in range(0, len(singly), LOANS_AT_ONCE):
             async for each in _differing_singly(
-                transaction, lender, singly[start : start + LOANS_AT_ONCE]
+                transaction, lender, singly[start : start + LOANS_AT_ONCE], worst
             ):
                 yield each
 
@@ -146,7 +149,7 @@ async def _changed_loans(transaction: asyncpg.Connection, folds: FoldColumns) ->
 
 
 async def _differing_columns(
-    transaction: asyncpg.Connection, folds: FoldColumns
+    transaction: asyncpg.Connection, folds: FoldColumns, worst: WorstDays
 ) -> list[StateDifference]:
     """Differences of loans that the kernel folds, all at once."""
     if not len(folds.rows):
@@ -158,7 +161,10 @@ async def _differing_columns(
     is_there &= np.isin(folds.loan_ids, arrays(facts)["loan_id"])
     lost = [StateDifference(each, ("loan_id",)) for each in folds.loan_ids[~is_there].tolist()]
     folds = folds.only(is_there)
-    return [*lost, *_compared(folds, _of(loans, folds.loan_ids), _of(facts, folds.loan_ids))]
+    loans, facts = _of(loans, folds.loan_ids), _of(facts, folds.loan_ids)
+    for late in late_receipts(loans, facts):
+        worst.note(*late)
+    return [*lost, *_compared(folds, loans, facts)]
 
 
 def _compared(folds: FoldColumns, loans: pa.Table, facts: pa.Table) -> list[StateDifference]:
@@ -208,11 +214,12 @@ def _differ(kept: NDArray[Any], made: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 async def _differing_singly(
-    transaction: asyncpg.Connection, lender: Lender, ids: list[int]
+    transaction: asyncpg.Connection, lender: Lender, ids: list[int], worst: WorstDays
 ) -> AsyncIterator[StateDifference]:
     """Differences of loans that are replayed one by one."""
     cached = await packed_loans(transaction, ids)
     for loan in await load_loans(transaction, ids):
+        worst.note([loan.user_id], [max(late_receipts_of(loan), default=0)])
         fields = _differing(cached[loan.loan_id], packed(loan, institution_fee(lender, loan)))
         if fields:
             yield StateDifference(loan.loan_id, fields)

@@ -70,6 +70,11 @@ class PackedLoan(NamedTuple):
         """True if the row carries its fold."""
         return len(self.state) == STATE_LAYOUT.itemsize
 
+    @property
+    def is_foldable(self) -> bool:
+        """True if the kernel can go on from what is stored."""
+        return self.form == KERNEL and self.is_folded and len(self.terms) == TERMS_LAYOUT.itemsize
+
     def can_step(self, day: date, today: date) -> bool:
         """True if a fact of a day is one step: it is the last, and no event rests on that day."""
         if not self.is_folded or day <= self.through:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -188,6 +189,41 @@ async def settled_rows(
     for row in rows:
         days[row["loan_id"]].add(row["day"])
     return Settled(payable_of(institution, rows), dict(days))
+
+
+class Opening(NamedTuple):
+    """A day through which an institution was settled elsewhere, and the facts that came along."""
+
+    day: date
+    through_xid: int
+    """Facts of transactions below it were loaded."""
+
+
+async def opening_of(transaction: asyncpg.Connection, institution: int) -> Opening | None:
+    """The opening of an institution whose loans have a history from elsewhere; else none."""
+    row = await transaction.fetchrow(
+        "select day, through_xid from usance.settlement_openings where institution = $1",
+        institution,
+    )  # fmt: skip
+    return Opening(*row) if row is not None else None
+
+
+async def as_loaded(transaction: asyncpg.Connection, parts: Parts, opening: Opening) -> Parts:
+    """Loans with the part of their history that was settled before the lender was loaded."""
+    ids = [loan.loan_id for loan in parts.loans]
+    rows = await transaction.fetch(
+        "select loan_id, ref from usance.facts where loan_id = any($1) "
+        "and xid::text::bigint < $2 and effective_on <= $3", ids, opening.through_xid, opening.day,
+    )  # fmt: skip
+    there = {(row["loan_id"], row["ref"]) for row in rows}
+    loans = [replace(loan, facts=[each for each in loan.facts if (loan.loan_id, each.ref) in there])
+             for loan in parts.loans]  # fmt: skip
+    return Parts([loan for loan in loans if loan.facts], parts.shares)
+
+
+def joined(first: Payable, second: Payable) -> Payable:
+    """Rows of both."""
+    return Payable(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
 
 
 def payable_of(institution: int, rows: Sequence[Any]) -> Payable:

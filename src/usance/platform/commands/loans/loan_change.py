@@ -22,6 +22,7 @@ from usance.platform.ledger.recompute import institution_fee, packed, packed_fir
 from usance.platform.records.loan_fold import posted_amounts
 from usance.platform.records.loan_record import LoanRecord
 from usance.platform.records.user_record import UserRecord, owner_of
+from usance.platform.records.worst_days import RECEIPTS
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
 from usance.platform.store.write_set import Event, LimitChange, Row, WriteSet
 
@@ -55,6 +56,7 @@ def book_facts(
     if not loan.facts and len(loan.added) == 1:
         book_first(moment, user, loan, changes, command)
         return
+    note_lateness(user, loan)
     review(moment, loan, changes)
     try:
         after = loan.at(today).view()
@@ -75,7 +77,15 @@ def book_facts(
         changes.events.append(overdue(loan.loan_id, after.days_past_due, after.past_due.total))
     for each in loan.added:
         if each.kind is FactKind.COMPENSATED:
-            changes.events.append(_compensated(loan.loan_id, each))
+            changes.events.append(compensated(loan.loan_id, each))
+
+
+def note_lateness(user: UserRecord, loan: LoanRecord) -> None:
+    """Count how late money came, as its loan stood before it: decisions rest on the worst."""
+    for each in loan.added:
+        if each.kind in RECEIPTS:
+            late = loan.at(each.effective_on, before=True).view().days_past_due
+            user.counters["worst_days"] = max(user.counters["worst_days"], late)
 
 
 def book_first(
@@ -131,7 +141,8 @@ def overdue(loan_id: int, days: int, past_due_minor: int) -> Event:
     return Event("loan.overdue", shown, owner_of(loan_id), json.dumps(told))
 
 
-def _compensated(loan_id: int, claim: Fact) -> Event:
+def compensated(loan_id: int, claim: Fact) -> Event:
+    """The event that a loan was compensated."""
     shown = print_id("ln", loan_id)
     told = {"loan": shown, "amount_minor": claim.amount_minor,
             "effective_on": claim.effective_on.isoformat()}  # fmt: skip

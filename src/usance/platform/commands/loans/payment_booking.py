@@ -326,8 +326,6 @@ def _replay_one(booking: Booking, loans: Sequence[LoanRecord]) -> None:
         if taken:
             booking.allocation += allocated(loan, moment.business_date)
             booking.facts.append({"loan": loan.loan_id, "ref": str(booking.ref)})
-            late = loan.at(day, before=True).view().days_past_due
-            user.counters["worst_days"] = max(user.counters["worst_days"], late)
             book_facts(moment, user, loan, booking.changes, "payment.book")
             booking.left -= taken
 

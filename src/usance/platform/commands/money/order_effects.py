@@ -147,8 +147,6 @@ class Effects:
             if taken:
                 allocation += allocated(loan, moment.business_date)
                 facts.append({"loan": loan.loan_id, "ref": str(ref)})
-                late = loan.at(day, before=True).view().days_past_due
-                user.counters["worst_days"] = max(user.counters["worst_days"], late)
                 book_facts(moment, user, loan, self.changes, COMMAND)
                 left -= taken
         self.changes.payments.append((

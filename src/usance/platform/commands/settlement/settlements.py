@@ -26,7 +26,10 @@ from usance.platform.refusals import WrongState
 from usance.platform.settlement.owed_amounts import (
     PIECE,
     Parts,
+    as_loaded,
     compensations,
+    joined,
+    opening_of,
     owed,
     parts_of,
     rows_of,
@@ -42,7 +45,7 @@ from usance.service.settlement.batch import (
     acknowledge,
     next_batches,
 )
-from usance.service.settlement.payable import LineKind
+from usance.service.settlement.payable import LineKind, Payable
 
 if TYPE_CHECKING:
     import asyncpg
@@ -128,6 +131,11 @@ async def _batches(
     since = dict(zip(command.loans, command.since, strict=True)) if command.since else {}
     first = [since_of(parts, each, since) for each in ids]
     so_far = await settled_rows(transaction, command.institution, ids, first)
+    loaded = await _settled_elsewhere(transaction, command.institution, parts, since)
+    if loaded is not None:
+        for loan, day in zip(loaded.loan_id.tolist(), loaded.day.tolist(), strict=True):
+            so_far.days.setdefault(loan, set()).add(from_day(day))
+        so_far = so_far._replace(rows=joined(loaded, so_far.rows))
     now = owed(parts, so_far.days, command.day, since)
     mine = now.rows((now.institution == command.institution).nonzero()[0])
     before: list[SettlementBatch] = []
@@ -135,6 +143,19 @@ async def _batches(
         through = mark["day"] if mark is not None else from_day(int(so_far.rows.day.max()))
         before = [SettlementBatch(command.institution, through, None, so_far.rows)]
     return next_batches(mine, before, command.day)
+
+
+async def _settled_elsewhere(
+    transaction: asyncpg.Connection, institution: int, parts: Parts, since: Mapping[int, date]
+) -> Payable | None:
+    """Rows of days before the lender was loaded, of loans that something new touches then."""
+    opening = await opening_of(transaction, institution)
+    if opening is None:
+        return None
+    old = [each for each in parts.loans if since_of(parts, each.loan_id, since) <= opening.day]
+    then = await as_loaded(transaction, Parts(old, parts.shares), opening)
+    rows = owed(then, {}, opening.day, since)
+    return rows.rows((rows.institution == institution).nonzero()[0])
 
 
 async def _row(
@@ -173,7 +194,10 @@ async def _claims(
 ) -> int:  # fmt: skip
     """Claims of loans that were compensated, once each; withdrawn where it was taken back."""
     who = command.institution
-    there = compensations(parts, who)
+    opening = await opening_of(transaction, who)
+    before = await as_loaded(transaction, parts, opening) if opening else Parts([], {})
+    told = compensations(before, who)
+    there = {key: each for key, each in compensations(parts, who).items() if key not in told}
     known = {
         (row["loan_id"], row["fact_ref"]): dict(row)
         for row in await transaction.fetch(
