@@ -32,7 +32,7 @@ async def continue_book(connection: asyncpg.Connection, book: Book, lake: Path) 
     first = await connection.fetchval("select min(period) from usance.periods")
     if not closes or closes[-1].month != first:
         return 0
-    shutil.copytree(book.path, lake, ignore=shutil.ignore_patterns("lock", "run", "run.json"))
+    shutil.copytree(book.path, lake, ignore=shutil.ignore_patterns("lock", "run.json"))
     watermark = await connection.fetchval(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     )

@@ -15,11 +15,11 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
+from usance.base.ids import PER_USER
 from usance.loan.batch import replay_columns
 from usance.loan.columns import FactColumns
 from usance.loan.visible_facts import term_columns, visible_rows
 from usance.platform.records.loan_record import LoanRecord
-from usance.platform.records.user_record import owner_of
 
 RECEIPTS = (FactKind.PAID, FactKind.RECOVERED)
 READINGS_AT_ONCE = 100_000
@@ -45,7 +45,7 @@ def late_receipts(loans: pa.Table, facts: pa.Table) -> Iterator[tuple[I64, I64]]
                                np.ascontiguousarray(given["effective_on"][at]))  # fmt: skip
         days = views.column("days_past_due")
         some = days > 0
-        yield owner_of(ids[loan[some]]), days[some]
+        yield ids[loan[some]] // PER_USER, days[some]
 
 
 def _known_before(given: dict[str, I64], at: I64, first: I64, end: I64, ids: I64) -> FactColumns:

@@ -223,7 +223,9 @@ async def as_loaded(transaction: asyncpg.Connection, parts: Parts, opening: Open
 
 def joined(first: Payable, second: Payable) -> Payable:
     """Rows of both."""
-    return Payable(*(np.concatenate(columns) for columns in zip(first, second, strict=True)))
+    both = (first, second)
+    return Payable(*(np.concatenate([getattr(each, name) for each in both])
+                     for name in Payable._fields))  # fmt: skip
 
 
 def payable_of(institution: int, rows: Sequence[Any]) -> Payable:
