@@ -87,9 +87,9 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
     What ends an evening is done before the mark, so that a machine which dies in between does it
     again. The number of loans that could not be served and were set aside.
     """
-    served = aside = looked_at = 0
+    served = aside = checked = 0
     arrears: list[tuple[int, int, int, int]] = []
-    await _tell(platform, half, looked_at, served)
+    await _tell(platform, half, checked, served)
     async for piece in _pieces(platform, half):
         arrears += piece.arrears
         done, left = await _serve_folded(platform, half, piece.folded)
@@ -102,8 +102,8 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
             ))  # fmt: skip
             served += sum(each is True for each in ended)
             aside += sum(each is None for each in ended)
-        looked_at += piece.size
-        await _tell(platform, half, looked_at, served)
+        checked += piece.size
+        await _tell(platform, half, checked, served)
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
         await enqueue_deals(platform, half.day)
@@ -117,20 +117,20 @@ async def serve_half(platform: Platform, half: HalfDay, ending: Ending | None = 
     return aside
 
 
-async def _tell(platform: Platform, half: HalfDay, looked_at: int, served: int) -> None:
+async def _tell(platform: Platform, half: HalfDay, checked: int, served: int) -> None:
     """Keep how far a half day is, for whoever waits for it."""
-    if looked_at:
-        LOG.info("%s of %s: %d loans, %d of them served", half.part, half.day, looked_at, served)
+    if checked:
+        LOG.info("%s of %s: %d loans, %d of them served", half.part, half.day, checked, served)
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-        await transaction.execute(_PROGRESS, half.day, str(half.part), looked_at, served)
+        await transaction.execute(_PROGRESS, half.day, str(half.part), checked, served)
 
 
 _PROGRESS = (
-    "insert into usance.half_day_progress as p (day, part, looked_at, served, before, told_at) "
+    "insert into usance.half_day_progress as p (day, part, checked, served, before, told_at) "
     "values ($1, $2, $3, $4, 0, clock_timestamp()) on conflict (is_it) do update set "
     "before = case when (p.day, p.part) = (excluded.day, excluded.part) then p.before "
-    "else p.looked_at end, day = excluded.day, part = excluded.part, "
-    "looked_at = excluded.looked_at, served = excluded.served, told_at = excluded.told_at"
+    "else p.checked end, day = excluded.day, part = excluded.part, "
+    "checked = excluded.checked, served = excluded.served, told_at = excluded.told_at"
 )
 
 

@@ -89,7 +89,7 @@ async def serve_loans(
     day, part = command.day, DayPart(command.part)
     held = await packed_loans(transaction, command.loans)
     folded = [each for each in held.values() if each.is_foldable and each.through < day]
-    due = falling_due(folded, ServicingRules.at(day, moment.lender.parameters), day, part)
+    due = events_due_on(folded, ServicingRules.at(day, moment.lender.parameters), day, part)
     asked = [(each.loan.loan_id, fact.ref) for each in due for fact in each.facts]
     before = await transaction.fetch(_TAKEN, *map(list, zip(*asked, strict=True))) if asked else []
     again = {row["loan_id"] for row in before}
@@ -118,7 +118,7 @@ async def _served(transaction: asyncpg.Connection, loans: set[int], day: date) -
     return {row["loan_id"] for row in rows}
 
 
-def falling_due(
+def events_due_on(
     loans: Sequence[PackedLoan], rules: ServicingRules, day: date, part: DayPart
 ) -> list[Due]:
     """Loans that something falls due on in half a day, with the events; none has later facts."""

@@ -58,7 +58,7 @@ async def condition(
                            ends, "calendar"))  # fmt: skip
     if row["half"] is not None:
         found.append(Gauge("usance_half_day_loans", "Loans of the half day that is served now, or "
-                           "was last: looked at, served, and looked at the time before.",
+                           "was last: checked, served, and checked the time before.",
                            {name: float(n) for name, n in json.loads(row["half"]).items()},
                            "what"))  # fmt: skip
     if row["day"] is not None:
@@ -115,7 +115,7 @@ select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon,
     (select coalesce(json_object_agg(name, n), '{}') from (
         select case state when 0 then 'open' when 1 then 'closing' when 2 then 'closed'
             else 'locked' end as name, count(*) as n from usance.periods group by 1) p) as periods,
-    (select json_build_object('looked_at', looked_at, 'served', served, 'before', before)
+    (select json_build_object('checked', checked, 'served', served, 'before', before)
      from usance.half_day_progress) as half,
     (select result from usance.jobs where kind = $1 and state = 'done'
      order by job_id desc limit 1) as day

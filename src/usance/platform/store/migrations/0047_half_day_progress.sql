@@ -4,7 +4,7 @@ create table usance.half_day_progress (
     is_it boolean primary key default true check (is_it),
     day date not null,
     part text not null check (part in ('morning', 'evening')),
-    looked_at bigint not null,                              -- open loans so far
+    checked bigint not null,                              -- open loans so far
     served bigint not null,                                 -- of them, what something fell due on
     before bigint not null,                                 -- open loans of the half day before
     told_at timestamptz not null                            -- wall clock
