@@ -11,7 +11,7 @@ from usance.platform.commands.collections import (
     strategies,
 )
 from usance.platform.commands.command import BatchHandler, Spec
-from usance.platform.commands.control.in_force import (
+from usance.platform.commands.control import (
     clock,
     configuration,
     deals,
