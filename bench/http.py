@@ -1,6 +1,6 @@
 """The platform over HTTP, and what its guards cost: rights, keys, sign-in, webhooks.
 
-Two workers, the clients and the database share this machine; every command waits for the disk. What
+Workers, the clients and the database share this machine; every command waits for the disk. What
 a guard costs is a ratio of the same commands with and without it, in turns.
 """
 
@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ import httpx
 
 from bench.platform import GOOD
 from bench.report import Report
+from usance.platform.api.serve import platform_of
+from usance.platform.commands.loans.payments import BookPayment
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.partners.deliveries import Deliverer
@@ -36,17 +39,22 @@ from usance.platform.vault import Vault
 
 COUNT = int(os.environ.get("USANCE_BENCH_REQUESTS", "400"))
 """Requests of a measurement."""
-USERS, CLIENTS, WORKERS = 64, 16, 2
+WORKERS = [int(each) for each in os.environ.get("USANCE_BENCH_WORKERS", "2").split()]
+"""Workers that serve, one run for each number; aims are for two. `1 2 4` shows a curve."""
+AIMED_WORKERS = 2
+USERS, CLIENTS = 64, 16
 SESSIONS = 10_000
-AMOUNT, PAID = 10_000, 100
+AMOUNT, PAID, WARM_PAIRS = 10_000, 100, 10
 NUMBERS = itertools.count(1)
 
 
 def run(report: Report) -> None:
     """Every figure of the platform over HTTP, then of its guards in process."""
     with tempfile.TemporaryDirectory() as folder:
-        with _served(Path(folder) / "up") as (url, keys):
-            asyncio.run(_over_http(report, url, keys))
+        for workers in WORKERS:
+            home = Path(folder) / f"up{workers}"
+            with _served(home, workers) as (url, keys):
+                asyncio.run(OverHttp(report, url, keys, workers).run(home))
         server = Embedded(Path(folder) / "guards")
         server.start()
         try:
@@ -56,11 +64,11 @@ def run(report: Report) -> None:
 
 
 @contextmanager
-def _served(home: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """A fresh sandbox that two workers serve."""
+def _served(home: Path, workers: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """A fresh sandbox that some workers serve."""
     usance = Path(sys.executable).with_name("usance")
     command = [str(usance), "up", "--sandbox", "--home", str(home), "--port", "0", "--workers",
-               str(WORKERS)]  # fmt: skip
+               str(workers)]  # fmt: skip
     serving = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         assert serving.stdout is not None
@@ -130,57 +138,102 @@ async def _each(
     return time.perf_counter() - begun, answers
 
 
-async def _over_http(report: Report, url: str, keys: dict[str, str]) -> None:
-    async def bring(lane: Lane, number: int) -> str:
-        user = (await lane.post("/v1/users", {"client_ref": f"u{number}", "region": 3}))["user"]
-        applied = {"user": user, "product": "instalment", "inputs": GOOD}
-        await lane.post("/v1/applications", applied)
-        return str(user)
+class OverHttp:
+    """Commands over HTTP on a fresh sandbox that some workers serve."""
 
-    async def draw(lane: Lane, user: str) -> str:
-        body = {"user": user, "product": "instalment", "amount_minor": AMOUNT, "months": 6}
-        made = await lane.post("/v1/drawdowns", body)
-        assert made["state"] == "active", made
-        return str(made["loan"])
+    def __init__(self, report: Report, url: str, keys: dict[str, str], workers: int) -> None:
+        self.report, self.url, self.keys, self.workers = report, url, keys, workers
+        self.days = ["2024-07-01"]
 
-    async def pay(lane: Lane, loan: str) -> None:
+    async def run(self, home: Path) -> None:
+        """Drawdowns, then payments on later days, then what HTTP adds to one of them."""
+        self.report.section(
+            f"platform over HTTP: {self.workers} workers, {CLIENTS} clients, one machine"
+        )
+        loans = await self._drawdowns()
+        await self._payments(loans)
+        if self.workers == AIMED_WORKERS:
+            await self._added(loans, home)
+
+    async def _drawdowns(self) -> list[str]:
+        async with _lanes(self.url, self.keys["channel"], CLIENTS) as (channels, taken):
+            _, users = await _each(channels, list(range(USERS)), _bring)
+            rows = list(itertools.islice(itertools.cycle(users), COUNT))
+            await _each(channels, rows[:USERS], _draw)  # warm
+            taken.clear()
+            seconds, loans = await _each(channels, rows, _draw)
+            self._told("drawdowns", COUNT / seconds, 800)
+            taken.clear()
+            await _each(channels[:4], rows[: COUNT // 2], _draw)
+            self.report.at_most("drawdowns, 4 clients: p99", 1e3 * _p99(taken), 100, "ms")
+        return loans
+
+    async def _payments(self, loans: list[str]) -> None:
+        await self._next_day()
+        async with _lanes(self.url, self.keys["provider"], CLIENTS) as (providers, taken):
+            await _each(providers, loans[:USERS], self._pay)  # warm
+            await self._next_day()
+            seconds, _ = await _each(providers, loans, self._pay)
+            self._told("payments", len(loans) / seconds, 1_500)
+            await self._next_day()
+            taken.clear()
+            await _each(providers[:4], loans, self._pay)
+            self.report.at_most("payments, 4 clients: p99", 1e3 * _p99(taken), 100, "ms")
+
+    async def _added(self, loans: list[str], home: Path) -> None:
+        """The same command over HTTP and in process, in turns, one client each."""
+        await self._next_day()
+        inside = []
+        async with (
+            _lanes(self.url, self.keys["provider"], 1) as ([lane], taken),
+            platform_of(home) as platform,
+        ):
+            provider = await platform.principal("provider")
+            for pair in range(WARM_PAIRS + COUNT // 4):
+                await self._pay(lane, loans[2 * pair % len(loans)])
+                command = BookPayment(
+                    PAID, "CNY", date.fromisoformat(self.days[-1]), f"r{next(NUMBERS)}",
+                    loans[(2 * pair + 1) % len(loans)],
+                )  # fmt: skip
+                begun = time.perf_counter()
+                await platform.do(provider, command, key=f"b{next(NUMBERS)}")
+                inside.append(time.perf_counter() - begun)
+        over, own = (1e3 * statistics.median(each[WARM_PAIRS:]) for each in (taken, inside))
+        self.report.line("a payment, one at a time: p50", f"{over:.2f} ms")
+        self.report.line("the same in process: p50", f"{own:.2f} ms")
+        self.report.at_most("what HTTP adds to it", over - own, 1.5, "ms")
+
+    async def _pay(self, lane: Lane, loan: str) -> None:
         await lane.post("/v1/payments", {
-            "loan": loan, "amount_minor": PAID, "currency": "CNY", "effective_on": days[-1],
+            "loan": loan, "amount_minor": PAID, "currency": "CNY", "effective_on": self.days[-1],
             "provider": "psp_a", "ref": f"r{next(NUMBERS)}"})  # fmt: skip
 
-    async def next_day() -> None:
+    async def _next_day(self) -> None:
         """Money comes on a day after the loan's last fact; of the same day it is replayed."""
-        async with _lanes(url, keys["control"], 1) as ([lane], _):
-            to = f"2024-07-0{len(days) + 1}T05:00:00Z"
-            days.append((await lane.post("/v1/clock/advance", {"to": to}))["business_date"])
+        async with _lanes(self.url, self.keys["control"], 1) as ([lane], _):
+            to = f"2024-07-0{len(self.days) + 1}T05:00:00Z"
+            moved = await lane.post("/v1/clock/advance", {"to": to})
+            self.days.append(moved["business_date"])
 
-    days = ["2024-07-01"]
+    def _told(self, what: str, a_second: float, aim: int) -> None:
+        if self.workers == AIMED_WORKERS:
+            self.report.at_least(what, a_second, aim, "/s")
+        else:
+            self.report.line(what, f"{a_second:,.1f} /s")
 
-    report.section(f"platform over HTTP: {WORKERS} workers, {CLIENTS} clients, one machine")
-    async with _lanes(url, keys["channel"], CLIENTS) as (channels, taken):
-        _, users = await _each(channels, list(range(USERS)), bring)
-        rows = list(itertools.islice(itertools.cycle(users), COUNT))
-        await _each(channels, rows[:USERS], draw)  # warm
-        taken.clear()
-        seconds, loans = await _each(channels, rows, draw)
-        report.at_least("drawdowns", COUNT / seconds, 800, "/s")
-        taken.clear()
-        await _each(channels[:4], rows[: COUNT // 2], draw)
-        report.at_most("drawdowns, 4 clients: p99", 1e3 * _p99(taken), 100, "ms")
-    await next_day()
-    async with _lanes(url, keys["provider"], CLIENTS) as (providers, taken):
-        await _each(providers, loans[:USERS], pay)  # warm
-        await next_day()
-        seconds, _ = await _each(providers, loans, pay)
-        report.at_least("payments", len(loans) / seconds, 1_500, "/s")
-        await next_day()
-        taken.clear()
-        await _each(providers[:4], loans, pay)
-        report.at_most("payments, 4 clients: p99", 1e3 * _p99(taken), 100, "ms")
-        await next_day()
-        taken.clear()
-        await _each(providers[:1], loans[: COUNT // 2], pay)
-        report.line("a payment, one at a time: p50", f"{1e3 * statistics.median(taken):.2f} ms")
+
+async def _bring(lane: Lane, number: int) -> str:
+    user = (await lane.post("/v1/users", {"client_ref": f"u{number}", "region": 3}))["user"]
+    applied = {"user": user, "product": "instalment", "inputs": GOOD}
+    await lane.post("/v1/applications", applied)
+    return str(user)
+
+
+async def _draw(lane: Lane, user: str) -> str:
+    body = {"user": user, "product": "instalment", "amount_minor": AMOUNT, "months": 6}
+    made = await lane.post("/v1/drawdowns", body)
+    assert made["state"] == "active", made
+    return str(made["loan"])
 
 
 def _p99(taken: list[float]) -> float:

@@ -188,6 +188,23 @@ def test_plans_from_outside_and_a_second_worker_follow_the_first() -> None:
     same_state(followed(made, log), state)
 
 
+def test_a_worker_that_begins_behind_a_request_ranks_like_one_that_saw_it() -> None:
+    """Prices of a plan from so little would keep a small budget for what may never come."""
+    made = stream_of(StreamKind.STEADY)
+    lived, begun = (LiveRouter(made.mandates, plans_itself=True) for _ in range(2))
+    for router in (lived, begun):
+        router.feed(made.requests.rows(0, 1))
+    rows = list(serve(lived, reserve=False))
+    begun.skip()
+    for row in rows:
+        begun.learn(row["loan_id"], row["source"], row["outcome"])
+    for router in (lived, begun):
+        router.feed(made.requests.rows(1, 2))
+    first, second = lived.rank(), begun.rank()
+    assert first.candidates
+    assert first == second
+
+
 def test_quota_is_held_while_an_institution_is_asked() -> None:
     made = stream_of(StreamKind.STEADY)
     router = live(made)

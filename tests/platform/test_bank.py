@@ -8,8 +8,12 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
+import pytest
+
 from tests.platform.applicants import borrower, drawn
+from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
+from tests.platform.test_concurrency import without_versions
 from tests.platform.test_loan_states import differences
 from usance.platform.commands.loans.payments import BookPayment, ReversePayment
 from usance.platform.errors import StaleRead
@@ -38,7 +42,9 @@ async def settled(platform: Platform, who: Principal, command: BookPayment | Rev
     raise AssertionError("a payment never settled")
 
 
-async def moved(platform: Platform, number: int, loans: list[str]) -> dict[str, int]:
+async def moved(
+    platform: Platform, number: int, loans: list[str], reversed_share: float
+) -> dict[str, int]:
     """Payments of one worker that stayed, with their amounts; others were reversed at once."""
     chance, who = random.Random(number), await platform.principal("operations")
     kept: dict[str, int] = {}
@@ -46,14 +52,16 @@ async def moved(platform: Platform, number: int, loans: list[str]) -> dict[str, 
         amount, loan = chance.randint(100, 9_000), chance.choice(loans)
         command = BookPayment(amount, "CNY", PAID_ON, f"{number}-{move}", loan, None, "psp_a")
         payment = await settled(platform, who, command)
-        if chance.random() < 0.5:
+        if chance.random() < reversed_share:
             await settled(platform, who, ReversePayment(payment, "returned"))
         else:
             kept[payment] = amount
     return kept
 
 
-def bank(sandbox: Sandbox, loans: list[str]) -> tuple[dict[str, int], list[tuple[int, ...]]]:
+def bank(
+    sandbox: Sandbox, loans: list[str], reversed_share: float = 0.5
+) -> tuple[dict[str, int], list[tuple[int, ...]]]:
     """The payments that stayed and the totals that readers saw meanwhile."""
 
     async def run(first: Platform) -> tuple[dict[str, int], list[tuple[int, ...]]]:
@@ -69,7 +77,8 @@ def bank(sandbox: Sandbox, loans: list[str]) -> tuple[dict[str, int], list[tuple
 
         reader = asyncio.create_task(read())
         try:
-            kept = await asyncio.gather(*(moved(w, n, loans) for n, w in enumerate(workers)))
+            kept = await asyncio.gather(*(moved(each, number, loans, reversed_share)
+                                          for number, each in enumerate(workers)))  # fmt: skip
         finally:
             over.set()
             await reader
@@ -97,9 +106,15 @@ def take_back(sandbox: Sandbox, payments: Iterable[str]) -> None:
     sandbox.within(run)
 
 
-def test_money_moves_and_totals_stay(sandbox: Sandbox) -> None:
-    loans = [str(drawn(sandbox, borrower(sandbox, f"u{n}")).answer["loan"]) for n in range(LOANS)]
+@pytest.fixture
+def loans(sandbox: Sandbox) -> list[str]:
+    """Loans of some users, some days before they are paid."""
+    made = [str(drawn(sandbox, borrower(sandbox, f"u{n}")).answer["loan"]) for n in range(LOANS)]
     sandbox.do("control", "clock.advance", {"to": "2024-08-05T01:00:00Z"})
+    return made
+
+
+def test_money_moves_and_totals_stay(sandbox: Sandbox, loans: list[str]) -> None:
     before = balances(sandbox)
     kept, seen = bank(sandbox, loans)
     assert set(seen) == {(0, 0, 0)}
@@ -109,3 +124,10 @@ def test_money_moves_and_totals_stay(sandbox: Sandbox) -> None:
     assert sum(held.values()) == sum(kept.values())
     take_back(sandbox, kept)
     assert balances(sandbox) == before
+
+
+def test_without_versions_money_is_lost(sandbox: Sandbox, loans: list[str]) -> None:
+    """Negative control: what two workers paid at once is in the ledger, one of them in the loan."""
+    with_owner(sandbox.server, sandbox.name, without_versions)
+    bank(sandbox, loans, 0)
+    assert {each.loan_id for each in differences(sandbox)}

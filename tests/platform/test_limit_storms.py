@@ -15,7 +15,7 @@ import pytest
 from tests.platform.applicants import GOOD, borrower
 from tests.platform.databases import fresh, with_owner
 from tests.platform.sandbox import Sandbox
-from tests.platform.test_concurrency import storm
+from tests.platform.test_concurrency import storm, without_versions
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.store.database import Database
@@ -157,3 +157,10 @@ def test_a_line_is_never_oversold_by_four_workers(sandbox: Sandbox, room: int) -
     states = storm(sandbox, [user] * 2 * room, 2_220_000 // room)
     assert (states.count("active"), states.count("declined")) == (room, room)
     assert placed(sandbox) == room
+
+
+def test_without_versions_the_line_is_oversold(sandbox: Sandbox) -> None:
+    user = borrower(sandbox)
+    with_owner(sandbox.server, sandbox.name, without_versions)
+    storm(sandbox, [user] * 8, 2_220_000)
+    assert placed(sandbox) > 1

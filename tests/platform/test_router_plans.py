@@ -14,6 +14,7 @@ from tests.platform.applicants import borrower
 from tests.platform.sandbox import Sandbox
 from usance.match.plan import replan
 from usance.match.plan.linear_program import solve
+from usance.match.router import router
 from usance.match.router.live_router import LiveRouter
 from usance.platform.commands.unit_of_work import now
 from usance.platform.jobs.kinds import kinds_of
@@ -117,6 +118,13 @@ def test_every_worker_takes_the_plan_and_a_new_one_begins_with_it(lender: Sandbo
     planned(lender, lived)
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are made from the first request on, and not from the fiftieth."""
+    monkeypatch.setattr(router, "FIRST_REPLAN_REQUESTS", 1)
+
+
+@pytest.mark.usefixtures("soon")
 def test_the_plan_of_a_job_is_the_one_that_a_request_would_make(lender: Sandbox) -> None:
     async def lived(platform: Platform) -> None:
         for number in (1, 2, 3):
@@ -125,16 +133,16 @@ def test_the_plan_of_a_job_is_the_one_that_a_request_would_make(lender: Sandbox)
         async with platform.database.transaction(0) as transaction:
             moment = await now(transaction, platform.services)
             row = await transaction.fetchrow("select * from usance.router_plans")
-            router = await folded(transaction, moment.lender, platform.services.router.policy)
+            again = await folded(transaction, moment.lender, platform.services.router.policy)
             last = await transaction.fetchrow(
                 "select * from usance.requests order by requested_at desc limit 1"
             )
         stored = plan_of(row)
         shared = platform.services.router
-        shared.router = router
+        shared.router = again
         # The clock of a sandbox stands still but for a microsecond a command.
         shared.feed([{**last, "loan_id": last["loan_id"] + (1 << 30), "requested_at": moment.at}])
-        own = router.plan()
+        own = again.plan()
         assert own.prices is not None
         assert stored.prices is not None
         assert (stored.day, stored.second, stored.seen) == (own.day, own.second, own.seen)
@@ -146,6 +154,7 @@ def test_the_plan_of_a_job_is_the_one_that_a_request_would_make(lender: Sandbox)
     planned(lender, lived)
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_plan_that_is_not_solved_is_named_and_requests_go_on(
     lender: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

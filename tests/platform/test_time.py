@@ -20,6 +20,7 @@ from usance.platform.clock import run_due
 from usance.platform.closing.day_end import end_day
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import HalfDay
+from usance.platform.installation import FIRST_MOMENT
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.lender import sandbox_document
@@ -30,6 +31,7 @@ from usance.platform.scheduler import schedule_loop, take_turn
 from usance.platform.store.database import Database
 from usance.platform.store.locks import Lock
 from usance.platform.store.server import Embedded
+from usance.platform.terminal.up import kept_clock
 from usance.service.loan_servicing import DayPart
 
 T = TypeVar("T")
@@ -262,3 +264,13 @@ def test_every_half_lies_in_its_day_where_clocks_are_changed(zone: str, day: dat
             after = (at + timedelta(microseconds=1)).astimezone(own)
             assert after.date() == half.day + timedelta(days=1)
         half, last = half.next(), at
+
+
+def test_a_sandbox_that_was_there_says_that_it_keeps_its_clock(sandbox: Sandbox) -> None:
+    async def told(platform: Platform) -> list[str]:
+        return [await kept_clock(platform, each)
+                for each in (FIRST_MOMENT, datetime(2024, 1, 1, tzinfo=UTC))]  # fmt: skip
+
+    first, other = sandbox.within(told)
+    assert first == ""
+    assert "this one's stands at 2024-07-01T01:00:00Z" in other

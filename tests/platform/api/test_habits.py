@@ -177,11 +177,18 @@ def test_every_answer_has_an_id_and_headers_that_keep_it_private(served: Served)
         assert "server" not in answer.headers
 
 
+def test_figures_are_for_those_who_run_it(served: Served) -> None:
+    refused(served.get("/metrics", ""), 401, "unauthenticated")
+    for partner in ("channel", "institution", "provider"):
+        refused(served.get("/metrics", partner), 403, "forbidden")
+    refused(served.get("/metrics?name=all", "operations"), 400, "unknown_parameter")
+
+
 def test_those_who_run_it_can_ask(served: Served) -> None:
     assert served.get("/healthz", "").json() == {"status": "ok"}
     assert served.get("/readyz", "").json()["migrations"] is True
     served.get("/v1/users/us_00000000001")
-    told_figures = served.get("/metrics", "").text
+    told_figures = served.get("/metrics", "operations").text
     for line in ("usance_requests_total", "usance_jobs{", "usance_seal_lag_transactions ",
                  "usance_business_date_lag_days 0.0", 'usance_periods{state="open"}'):  # fmt: skip
         assert line in told_figures

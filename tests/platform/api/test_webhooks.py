@@ -119,6 +119,19 @@ def test_a_channel_is_told_of_its_own_users_signed_and_no_others(
     refused(served.ask("DELETE", f"/v1/webhooks/{hook['webhook']}"), 404, "not_found")
 
 
+def test_the_secret_of_a_partner_is_told_to_nobody_else(served: Served, receiver: Receiver) -> None:
+    hook = served.post("/v1/webhooks", {"url": receiver.url}).json()["webhook"]
+    session = served.session()
+    for who in (session, "operations"):
+        listed = {each["webhook"] for each in served.get("/v1/webhooks", who).json()["data"]}
+        assert hook in listed
+        refused(served.post(f"/v1/webhooks/{hook}/rotate", {}, who), 403, "forbidden")
+    own = served.post("/v1/webhooks", {"url": receiver.url}, "operations").json()["webhook"]
+    assert served.post(f"/v1/webhooks/{own}/rotate", {}, session).json()["secret"]
+    for each in (hook, own):  # what goes wrong out there can be ended by those who run it
+        assert served.ask("DELETE", f"/v1/webhooks/{each}", session).json()["state"] == "ended"
+
+
 def test_a_target_that_fails_holds_back_its_subject_alone(
     served: Served, receiver: Receiver
 ) -> None:

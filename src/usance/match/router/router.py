@@ -63,7 +63,7 @@ FIRST_REPLAN_REQUESTS = 50
 NO_FORECAST_STEP = 0.3
 # Hours between two looks at the mix of demand.
 CHANGE_HOURS = 3
-SCHEDULE, EXPERIENCE, CHANGE = "schedule", "experience", "demand changed"
+START, SCHEDULE, EXPERIENCE, CHANGE = "start", "schedule", "experience", "demand changed"
 ROUTINE = (SCHEDULE, EXPERIENCE)
 
 
@@ -298,7 +298,7 @@ class Router:
     def _reason_to_plan(self, start: int) -> str:
         """The reason to plan now, if any: the start, a shock, new experience, the schedule."""
         if not self.progress.plan_no:
-            return "start"
+            return START
         shock = self.approval_tracker.shock(self.state)
         if shock:
             return shock
@@ -332,15 +332,16 @@ class Router:
         remaining = estimator.remaining(start, day, second)
         rate = self.approval_tracker.updated(state, day).rate
         sample, segments = estimator.sample(self.rows, start, day, second), 0
-        prices, is_solved = self.prices, True
-        if len(sample.amount):
+        prices, is_solved, seen = self.prices, True, estimator.seen + start
+        # A router that begins behind a few requests knows no more than one that saw them come.
+        begins = reason == START and estimator.has_no_forecast and seen < FIRST_REPLAN_REQUESTS
+        if len(sample.amount) and not begins:
             prices, segments, is_solved = make_prices(
                 self.mandates, self.columns, state, sample, remaining, rate, self.prices,
                 self.policy.segments,
             )  # fmt: skip
         return RoutePlan(
-            self.progress.plan_no + 1, reason, day, second, estimator.seen + start, segments,
-            prices, is_solved,
+            self.progress.plan_no + 1, reason, day, second, seen, segments, prices, is_solved,
         )  # fmt: skip
 
     def take_plan(self, plan: RoutePlan, start: int) -> None:

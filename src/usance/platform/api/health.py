@@ -16,8 +16,9 @@ from starlette.responses import HTMLResponse, Response
 
 from usance.base.errors import UsanceError
 from usance.pages.rendering import render
-from usance.platform.api.calls import json_response
+from usance.platform.api.calls import Call, json_response
 from usance.platform.api.errors import known_codes
+from usance.platform.api.guard import Access, guarded
 from usance.platform.api.request_log import RequestLog
 from usance.platform.command_figures import BUCKETS, CommandFigures
 from usance.platform.commands.unit_of_work import now
@@ -29,6 +30,8 @@ from usance.platform.store.migrations import status
 log = logging.getLogger("usance.health")
 router = APIRouter(include_in_schema=False)
 READY_SECONDS = 5.0
+WATCHERS = Access(scopes=frozenset({"operations", "finance", "control"}))
+"""Keys of service accounts, and sessions: figures tell how much is lent, and what fails."""
 STYLE = "/console/console.css"
 ERROR_PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
 
@@ -60,10 +63,18 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Figures of this worker and of the platform, as Prometheus reads them."""
+    """Figures of this worker and of the platform, as Prometheus reads them with a key."""
+
+    async def told(call: Call) -> Response:
+        return await _metrics(call, request.app.state.request_log)
+
+    return await guarded(request, WATCHERS, told)
+
+
+async def _metrics(call: Call, requests: RequestLog) -> Response:
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-    platform = request.app.state.platform
+    platform = call.platform
     gauges: list[Gauge] = []
     try:
         async with (
@@ -76,7 +87,7 @@ async def metrics(request: Request) -> Response:
     except connection_failures() as error:
         log.warning("the platform's condition is not known: %s", error)
     registry = CollectorRegistry()
-    registry.register(Figures(request.app.state.request_log, platform.figures, gauges))
+    registry.register(Figures(requests, platform.figures, gauges))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

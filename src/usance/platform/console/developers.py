@@ -20,13 +20,15 @@ from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.jobs import queue
 from usance.platform.jobs.kinds import WORLD_JOB
 from usance.platform.jobs.queue import Job, JobState, NewJob, enqueue
-from usance.platform.partners.webhooks import deliveries, webhooks
+from usance.platform.partners.webhooks import deliveries, partners_webhooks, webhooks
 from usance.platform.reads.control.latest import event_page, request_page
 from usance.platform.reads.shapes import moment_text
 from usance.platform.records.user_record import read_id
 from usance.platform.security import access_reads
 
 ROWS, MAX_DAYS = 50, 31
+ROTATE = "webhook.rotate"
+"""The act that tells a secret: a partner's own is not offered."""
 BUSY = (JobState.WAITING, JobState.RUNNING)
 
 
@@ -116,10 +118,12 @@ async def hooks(visit: Visit) -> Response:
     """Webhooks, and the latest deliveries with the payload of each and the way to resend it."""
     wanted = visit.request.query_params.get("webhook") or None
     async with visit.platform.reading(visit.operator.principal) as read:
+        partners = await partners_webhooks(read.transaction)
         rows = [
             {**each, "names": ", ".join(each["names"]) or visit.texts["all_events"],
-             "acts": row_buttons(visit, "webhook", each["webhook"])
-             if each["state"] == "active" else []}
+             "acts": [] if each["state"] != "active" else [
+                 act for act in row_buttons(visit, "webhook", each["webhook"])
+                 if each["webhook"] not in partners or ROTATE not in act[1]]}
             for each in await webhooks(read.transaction)
         ]  # fmt: skip
         sent = await deliveries(read.transaction, wanted, (0, 0), 1_000)

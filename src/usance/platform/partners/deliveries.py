@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
-import httpx
 
 from usance.base.ids import print_id
 from usance.platform.errors import PlatformError
+from usance.platform.partners.http_targets import HttpTargets
 from usance.platform.partners.outbound import Target, resolve
 from usance.platform.partners.signatures import sign
 from usance.platform.principals import SYSTEM
@@ -26,7 +26,6 @@ log = logging.getLogger("usance.webhooks")
 MAX_TAKEN, MAX_AT_ONCE = 400, 32
 IDLE_SECONDS, TIMEOUT_SECONDS, WHOLE_SECONDS = 0.2, 10.0, 20.0
 """Pause of an empty look, the longest silence of a target, and the whole time that it has."""
-MAX_ANSWER = 1 << 16
 LEASE = timedelta(seconds=60)
 FIRST_WAIT, MAX_WAIT, GIVES_UP = timedelta(seconds=5), timedelta(hours=6), timedelta(days=3)
 """Tries come after 5 s, 10 s, 20 s … at most 6 hours apart, for three days."""
@@ -59,10 +58,9 @@ class Deliverer:
 
     def __init__(self, database: Database, vault: Vault, *, allow_private: bool) -> None:
         self.database, self.vault, self.allow_private = database, vault, allow_private
-        limits = httpx.Limits(max_connections=MAX_AT_ONCE, max_keepalive_connections=MAX_AT_ONCE)
-        self._http = httpx.AsyncClient(
-            timeout=TIMEOUT_SECONDS, limits=limits, follow_redirects=False, trust_env=False
-        )
+        self._http = HttpTargets(TIMEOUT_SECONDS)
+        self._targets: dict[str, asyncio.Task[Target]] = {}
+        """Targets of this step, by their URL: each name is resolved once, and looked at."""
         self._owners: dict[int, PermutedIds | None] = {}
         self._gate = asyncio.Semaphore(MAX_AT_ONCE)
 
@@ -83,7 +81,7 @@ class Deliverer:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        self._http.close()
 
     async def step(self) -> int:
         """Line up what has happened and try what is due; gives how many were tried."""
@@ -96,6 +94,7 @@ class Deliverer:
             )
         if not rows:
             return 0
+        self._targets = {}
         tried = await asyncio.gather(*(self._deliver(row) for row in rows))
         async with self.database.transaction(SYSTEM.principal_id) as transaction:
             await transaction.execute(
@@ -109,10 +108,9 @@ class Deliverer:
         status: int | None = None
         try:
             async with self._gate, asyncio.timeout(WHOLE_SECONDS):
-                target = await resolve(row["url"], allow_private=self.allow_private)
-                status = await self._post(target, row)
+                status = await self._post(await self._target(row["url"]), row)
             problem = "" if 200 <= status < 300 else f"answered with {status}"
-        except (PlatformError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        except (PlatformError, OSError) as error:
             problem = f"{type(error).__name__}: {error}"
         if not problem:
             return DeliveryResult(
@@ -122,6 +120,13 @@ class Deliverer:
         state = "failed" if is_over else "waiting"
         wait = wait_after(row["tries"])
         return DeliveryResult(row["webhook_id"], row["event_id"], state, status, problem, wait)
+
+    async def _target(self, url: str) -> Target:
+        """The address of a URL, as it was looked at in this step."""
+        if url not in self._targets:
+            found = resolve(url, allow_private=self.allow_private)
+            self._targets[url] = asyncio.create_task(found)
+        return await asyncio.shield(self._targets[url])
 
     async def _ids_of(self, webhook_id: int) -> PermutedIds | None:
         """The permutation that the owner of a webhook sees ids through."""
@@ -141,22 +146,10 @@ class Deliverer:
         number = row["webhook_id"]
         keys = [self.vault.open(0, f"webhook/{number}", kept).decode()
                 for kept in (row["secret"], row["former_secret"]) if kept is not None]  # fmt: skip
-        headers = {
-            "Host": target.host, "Content-Type": "application/json",
+        return await self._http.post(target, body, {
+            "Content-Type": "application/json", "User-Agent": "usance",
             "Usance-Signature": sign(body, int(time.time()), keys),
-        }  # fmt: skip
-        extensions = {"sni_hostname": target.name}
-        request = self._http.build_request(
-            "POST", target.url, content=body, headers=headers, extensions=extensions
-        )
-        response = await self._http.send(request, stream=True)
-        size = 0
-        async for part in response.aiter_raw():  # a connection is used again once it is read out
-            size += len(part)
-            if size > MAX_ANSWER:
-                break
-        await response.aclose()
-        return response.status_code
+        })  # fmt: skip
 
 
 def event_answer(row: Any) -> dict[str, Any]:

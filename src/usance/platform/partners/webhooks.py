@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment
-from usance.platform.errors import InvalidField, NotFound
+from usance.platform.errors import Forbidden, InvalidField, NotFound
 from usance.platform.partners.outbound import check_url
 from usance.platform.partners.signatures import new_secret
-from usance.platform.principals import Principal
+from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.records.user_record import not_found, read_id
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OVERLAP = timedelta(hours=24)
 """Time that the former secret signs beside the new one."""
 MAX_NAMES = 50
+OURS = (PrincipalKind.SYSTEM, PrincipalKind.OPERATOR, PrincipalKind.SERVICE)
+"""Those who run the platform."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,13 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 
 async def rotate_webhook(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: RotateWebhook
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: RotateWebhook
 ) -> Decided:
-    """Give a webhook another secret."""
+    """Give a webhook another secret; that of a partner is told to the partner alone."""
     number, secret = read_id(command.webhook, "wh", "webhook"), new_secret()
+    if principal.kind in OURS and command.webhook in await partners_webhooks(transaction):
+        raise Forbidden("its secret is for the partner whose webhook it is", where=command.webhook,
+                        fix="Let them rotate it with a key of theirs, or end it")  # fmt: skip
     kept = moment.vault.seal(0, f"webhook/{number}", secret.encode())
     if not await transaction.fetchval(
         "select usance.rotate_webhook($1, $2, $3)", number, kept, OVERLAP
@@ -128,6 +133,15 @@ async def webhooks(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
          "state": "ended" if row["ended_at"] else "active"}
         for row in rows
     ]  # fmt: skip
+
+
+async def partners_webhooks(transaction: asyncpg.Connection) -> set[str]:
+    """Webhooks of partners, as far as the caller sees them."""
+    rows = await transaction.fetch(
+        "select w.webhook_id from usance.webhooks w "
+        "join usance.principals p using (principal_id) where not usance.sees_all(p)"
+    )
+    return {print_id("wh", row["webhook_id"]) for row in rows}
 
 
 async def deliveries(

@@ -10,13 +10,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from usance.base.command_line import print_line
 from usance.base.errors import DateError
 from usance.platform.errors import ServerError
+
+if TYPE_CHECKING:
+    from usance.platform.live import Platform
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -88,6 +91,8 @@ async def _run(home: Path, port: int, start: _Start, workers: int) -> None:
                 await need_administrator(platform)
             else:
                 await give_access(platform, home)
+                if start.is_clock_given:
+                    sys.stderr.write(await kept_clock(platform, start.clock))
             await warmed.enter_async_context(warm_database(platform.database.server))
             deliverer = Deliverer(
                 platform.database, platform.services.keys, allow_private=not start.is_live
@@ -101,12 +106,25 @@ async def _run(home: Path, port: int, start: _Start, workers: int) -> None:
             await delivering
 
 
+async def kept_clock(platform: Platform, wanted: datetime) -> str:
+    """A line for whoever gives a clock to a sandbox that was there before and keeps its own."""
+    from usance.platform.principals import SYSTEM
+
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        clock = await transaction.fetchval("select clock from usance.installation")
+    if clock == wanted:
+        return ""
+    return (f"--clock is for a fresh sandbox; this one's stands at {clock:%Y-%m-%dT%H:%M:%SZ}, "
+            "and POST /v1/clock/advance moves it\n")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class _Start:
     """How the platform is started."""
 
     is_live: bool
     clock: datetime
+    is_clock_given: bool
     document: Mapping[str, Any] | None
 
     @property
@@ -127,8 +145,8 @@ def _start(live: bool, lender: Path | None, clock: str) -> _Start:
     from usance.platform.terminal.live_mode import live_document
 
     if not live:
-        return _Start(False, _moment(clock) or FIRST_MOMENT, None)
-    return _Start(True, datetime.now(UTC), live_document(lender) if lender else None)
+        return _Start(False, _moment(clock) or FIRST_MOMENT, bool(clock), None)
+    return _Start(True, datetime.now(UTC), False, live_document(lender) if lender else None)
 
 
 def _moment(text: str) -> datetime | None:
