@@ -36,15 +36,63 @@ class SlowGreedy:
         ranked = []
         for column, mandate in enumerate(self.book.mandates):
             margin = self._margin(mandate, row)
+            partner = self._partner(mandate, row)
+            if mandate.co_funding and not (
+                partner is not None
+                and self._takes(partner, row)
+                and self._has(partner, mandate, row)
+            ):
+                continue
             if margin > 0 and self._takes(mandate, row) and self._fits(column, row):
                 ranked.append((-margin, column))
         for _, column in sorted(ranked):
             mandate = self.book.mandates[column]
-            answer = draw(self.seed, ANSWERS, int(self.requests.loan_id[row]), mandate.source)
-            if answer >> 11 < (1 << 53) * mandate.approval_ppm // MILLION:
+            partner = self._partner(mandate, row)
+            if self._says_yes(mandate, row) and (partner is None or self._says_yes(partner, row)):
                 self.placed.append((row, column))
                 return column
         return -1
+
+    def _says_yes(self, mandate: Mandate, row: int) -> bool:
+        answer = draw(self.seed, ANSWERS, int(self.requests.loan_id[row]), mandate.source)
+        return answer >> 11 < (1 << 53) * mandate.approval_ppm // MILLION
+
+    def _partner(self, mandate: Mandate, row: int) -> Mandate | None:
+        """The partner's mandate on the day of a request."""
+        day = self._when(row).date()
+        own = (each for each in self.book.mandates if mandate.co_funding
+               and each.source == mandate.co_funding.partner
+               and each.valid_from <= day <= each.valid_to)  # fmt: skip
+        return next(own, None)
+
+    def _has(self, partner: Mandate, lead: Mandate, row: int) -> bool:
+        """True if a partner's budgets have room for its part."""
+        lent = self._lent(self.book.mandates.index(partner))
+        return self._has_room(
+            partner, lent, lead.partner_part_minor(int(self.requests.amount_minor[row])), row
+        )
+
+    def _lent(self, column: int) -> dict[object, int]:
+        """What a source lent so far of loans of its own and of those it is partner of."""
+        mandate = self.book.mandates[column]
+        lent: dict[object, int] = defaultdict(int)
+        for r, c in self.placed:
+            then, lead = self._when(r), self.book.mandates[c]
+            amount = int(self.requests.amount_minor[r])
+            part = mandate.source_part_minor(amount) if c == column else 0
+            if self._partner(lead, r) is mandate:
+                part += lead.partner_part_minor(amount)
+            for key in ("total", (then.year, then.month), then.date()):
+                lent[key] += part
+        return lent
+
+    def _has_room(self, mandate: Mandate, lent: dict[object, int], new: int, row: int) -> bool:
+        now, budgets = self._when(row), mandate.budgets
+        limits = (
+            ("total", budgets.total_minor), ((now.year, now.month), budgets.month_minor),
+            (now.date(), budgets.day_minor),
+        )  # fmt: skip
+        return all(most == NO_LIMIT or lent[key] + new <= most for key, most in limits)
 
     def _margin(self, mandate: Mandate, row: int) -> int:
         loss = self.book.platform.losses[int(self.requests.grade[row])]
@@ -82,21 +130,11 @@ class SlowGreedy:
     def _fits(self, column: int, row: int) -> bool:
         mandate, amount = self.book.mandates[column], int(self.requests.amount_minor[row])
         mine = [r for r, c in self.placed if c == column]
-        now, budgets = self._when(row), mandate.budgets
-        lent: dict[object, int] = defaultdict(int)
-        for r in mine:
-            then = self._when(r)
-            for key in ("total", (then.year, then.month), then.date()):
-                lent[key] += mandate.source_part_minor(int(self.requests.amount_minor[r]))
+        now, lent = self._when(row), self._lent(column)
         for day, source, principal in self.came_back:
             if source == mandate.source and day <= now.date() and self._revolves(mandate, day):
                 lent["total"] -= principal
-        new = mandate.source_part_minor(amount)
-        limits = (
-            ("total", budgets.total_minor), ((now.year, now.month), budgets.month_minor),
-            (now.date(), budgets.day_minor),
-        )  # fmt: skip
-        if any(most != NO_LIMIT and lent[key] + new > most for key, most in limits):
+        if not self._has_room(mandate, lent, mandate.source_part_minor(amount), row):
             return False
         user, most = self.requests.user_id[row], mandate.eligibility.borrower_minor
         has = sum(

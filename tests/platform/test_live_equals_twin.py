@@ -57,7 +57,7 @@ from usance.twin.run.runner import run_scenario
 from usance.world.scenario.scenario import Scenario
 
 SCALE = Fraction(1, 200)
-COMPARED = ("users", "decisions", "lines", "requests", "routing", "loans", "facts")
+COMPARED = ("users", "decisions", "lines", "requests", "routing", "loans", "shares", "facts")
 CELL_COLUMNS = ("cell", "model", "entity", "fund_cash", "payout_cash")
 LEFT_OUT = {"client_ref", "latency_us", "booked_at", "binding_limit", "plan_no", "xid"}
 
@@ -370,5 +370,6 @@ READS = {
     "requests": "select * from usance.requests",
     "routing": "select * from usance.routing",
     "loans": "select * from usance.loans",
+    "shares": "select * from usance.shares",
     "facts": "select * from usance.facts",
 }

@@ -74,7 +74,17 @@ AGREED = (FactKind.TERMS_CHANGED, FactKind.INTEREST_PAUSED)
 NOON = 12 * 3600
 NEVER = 2**31 - 1
 Row = dict[str, Any]
-COMPARED = ("users", "decisions", "lines", "requests", "routing", "loans", "facts", "tape")
+COMPARED = (
+    "users",
+    "decisions",
+    "lines",
+    "requests",
+    "routing",
+    "loans",
+    "shares",
+    "facts",
+    "tape",
+)
 
 
 @dataclass
@@ -534,7 +544,16 @@ class DayByDay:
             self.tell("routing", month, each)
             if each["outcome"] == RoutingOutcome.APPROVED:
                 self.book_loan(ask, each["source"], month)
+                self.book_parts(ask, each["source"], month, mandates)
         return desk, checkpoint_of(router)
+
+    def book_parts(self, ask: Row, source: int, month: int, mandates: Mandates) -> None:
+        """Parts of a loan that two sources fund together."""
+        own = [each for each in mandates.of_source(source)
+               if to_day(each.valid_from) <= ask["day"] <= to_day(each.valid_to)]  # fmt: skip
+        for who, part in own[0].parts_minor(ask["amount"]).items():
+            self.tell("shares", month, {"loan_id": ask["loan_id"], "source": who,
+                                        "principal_minor": part})  # fmt: skip
 
     def come_back(self, mandates: Mandates, limit: str, day: int) -> int:
         """What raises a revolving budget by a day."""

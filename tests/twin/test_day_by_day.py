@@ -15,12 +15,18 @@ from usance.base.book import Book
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.dates import last_of_month, to_day
 from usance.base.periods import MetricPeriod
+from usance.match.reservation.split import split_by_weight
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.twin.run.run_context import RunContext
 from usance.twin.run.runner import run_scenario
 from usance.world.incidents import Incidents
-from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
+from usance.world.scenario.scenario import (
+    CoFundingPair,
+    Scenario,
+    SourceEvent,
+    SourceEventKind,
+)
 
 SCALE = Fraction(1, 60)
 MONTHS = range(636, 639)
@@ -48,9 +54,14 @@ def source_event(
 
 
 def lively() -> Scenario:
-    """Many requests, little money, late payers, late notices, and institutions that change."""
+    """Many requests, little money, late payers, late notices, and institutions that change.
+
+    Two pairs of them lend together.
+    """
     given = faulty()
     demand = given.demand
+    together = {FundingModel.CAPITAL_HEAVY: (CoFundingPair(2, 4, 333_333),),
+                FundingModel.CAPITAL_LIGHT: (CoFundingPair(1, 3, 400_000),)}  # fmt: skip
     changes = (
         source_event("outage", (1, 2), date(2023, 1, 9), date(2023, 1, 25)),
         source_event("approval", (3,), date(2023, 2, 6), date(2023, 3, 12), 300_000),
@@ -64,7 +75,10 @@ def lively() -> Scenario:
         source_events=changes,
         providers=replace(given.providers, late_notice_ppm=600_000, late_notice_days=12),
         demand=replace(demand, requests={m: 6 * n for m, n in demand.requests.items()}),
-        funding=tuple(replace(each, head_room_ppm=550_000) for each in given.funding),
+        funding=tuple(
+            replace(each, head_room_ppm=550_000, co_funding=together.get(each.model, ()))
+            for each in given.funding
+        ),
         behaviour=replace(
             given.behaviour,
             early_ppm=500_000,
@@ -151,14 +165,24 @@ def test_no_source_has_more_out_than_its_limits_say(book: Book) -> None:
     """Limits are of the mandates in force; the metric finds those of its date."""
     sources = {(row["source"], row["version"]): row for row in book.read("sources").to_pylist()}
     cells = {row["cell"]: row["source"] for row in book.read("cells").to_pylist()}
+    parts: dict[int, dict[int, int]] = {}
+    for row in book.read("shares").to_pylist():
+        parts.setdefault(row["loan_id"], {})[row["source"]] = row["principal_minor"]
+    assert len(parts) > 3
+    whose = {row["loan_id"]: row["source"] for row in book.read("loans").to_pylist()}
     for month in MONTHS:
         out: dict[int, int] = {}
         for row in book.read("tape", month=month).to_pylist():
-            source = cells[row["cell"]]
-            out[source] = out.get(source, 0) + row["principal_minor"]
+            own = parts.get(row["loan_id"], {cells[row["cell"]]: 1})
+            for source, owed in split_by_weight(row["principal_minor"], own).items():
+                out[source] = out.get(source, 0) + owed
         limits = book.read("limits", month=month).to_pylist()
         most = {row["source"]: row["amount_minor"] for row in limits}  # the last version's
         assert sorted(most) == sorted({source for source, _ in sources})
+        # Money that is charged back is owed again, and no limit refuses it.
+        for row in book.read("facts", month=month).to_pylist():
+            if row["kind"] == FactKind.CHARGED_BACK:
+                out[whose[row["loan_id"]]] -= row["amount_minor"]
         assert all(out.get(source, 0) <= minor for source, minor in most.items())
         begins = [sources[row["source"], row["version"]]["valid_from"] for row in limits]
         assert {(each.year - 1970) * 12 + each.month - 1 for each in begins} == {month}

@@ -77,6 +77,16 @@ class Institutions:
             for place in range(each.sources)
         )
 
+    @cached_property
+    def partners(self) -> dict[int, tuple[int, int]]:
+        """By source that leads: its partner, and the partner's part of each loan."""
+        found, before = dict[int, tuple[int, int]](), 0
+        for each in self.scenario.funding:
+            for pair in each.co_funding:
+                found[before + pair.lead] = before + pair.partner, pair.share_ppm
+            before += each.sources
+        return found
+
     def funding_of(self, month: int) -> tuple[Funding, ...]:
         """The funding of each source on the terms of a month."""
         return tuple(self.scenario.terms(each.model, month) for each in self.funding)

@@ -17,7 +17,7 @@ from usance.loan.exact.rows import (
     fall_due,
 )
 from usance.loan.exact.state import State, refit
-from usance.loan.exact.view import keeps_ageing
+from usance.loan.exact.view import keeps_ageing, watch_instalments
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, Terms
 
@@ -80,6 +80,7 @@ def _keep_ageing(state: State, terms: Terms, day: int) -> None:
         state.past_due_since = oldest if oldest is not None and oldest < day else None
         state.ages_until_settled = False
     state.ages_until_settled |= terms.change is Change.RE_AGED
+    state.watched = watch_instalments(day)
 
 
 def _carried_forward(state: State, day: int) -> list[int]:

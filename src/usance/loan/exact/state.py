@@ -56,6 +56,7 @@ class State:
         "to_disburse",
         "versions",
         "waived",
+        "watched",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class State:
         self.settled = self.principal_first = self.is_charged_off = False
         self.past_due_since: int | None = None
         self.ages_until_settled = False
+        self.watched = 0  # instalments of this plan to be paid until days past due begin afresh
         self.late_day = 0
 
     def covered(self, component: int) -> int:

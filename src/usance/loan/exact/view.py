@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import cache
 
 from usance.base.codes import Status
 from usance.loan.exact.rows import INTEREST, PRINCIPAL, Row
 from usance.loan.exact.state import State
 from usance.loan.views import ComponentAmounts, InstalmentState, LoanView
 
-_CURE_INSTALMENTS = 3  # of a new plan, until days past due are counted afresh
+
+@cache
+def watch_instalments(day: int) -> int:
+    """Instalments of a plan made on a day that are paid until days past due are counted afresh."""
+    from usance.base.parameters import Parameters
+
+    on = date.fromordinal(day)
+    return Parameters.load().at("servicing.watch_instalments", on).integer
 
 
 class ExactLoan:
@@ -87,7 +95,7 @@ def keeps_ageing(state: State) -> bool:
     """True if days past due run on from before a change of terms."""
     if state.past_due_since is None or state.settled:
         return False
-    return state.ages_until_settled or _paid_in_a_row(state.plan_rows()) < _CURE_INSTALMENTS
+    return state.ages_until_settled or _paid_in_a_row(state.plan_rows()) < state.watched
 
 
 def _instalments_paid(state: State) -> int:

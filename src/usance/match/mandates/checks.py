@@ -37,6 +37,7 @@ from usance.match.errors import (
     MandateShare,
     UnknownName,
 )
+from usance.match.mandates.co_funding import co_funding_problems
 from usance.match.mandates.concentration import SHARES
 from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import NO_LIMIT, Budgets, Mandate, Mandates, Measure
@@ -282,5 +283,5 @@ def _named(budgets: Budgets) -> list[tuple[str, int]]:
 
 _CHECKS: tuple[Check, ...] = (
     _dates, _approval, _terms, _co_lending, _amounts, _places, _minimum_take, _concentration,
-    _counts_from,
+    _counts_from, co_funding_problems,
 )  # fmt: skip

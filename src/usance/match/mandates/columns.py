@@ -26,6 +26,7 @@ from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_day
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
+from usance.match.mandates.co_funding import partners_of
 from usance.match.mandates.concentration import SHARES
 from usance.match.mandates.limits import (
     BUDGETS,
@@ -54,7 +55,9 @@ MODELS = len(FundingModel)
 MEASURES = tuple(Measure)
 """Kernels know the measures of concentration limits by their positions here."""
 # Positions in `SourceColumns.flags`.
-CHECK_HOURS, CHECK_ATTRIBUTES, CHECK_BORROWERS, CHECK_PLATFORM, CHECK_MODELS = range(5)
+CHECK_HOURS, CHECK_ATTRIBUTES, CHECK_BORROWERS, CHECK_PLATFORM, CHECK_MODELS, CHECK_PARTNERS = (
+    range(6)
+)
 
 
 class SourceColumns(NamedTuple):
@@ -77,7 +80,15 @@ class SourceColumns(NamedTuple):
     needs: I64
     refuses: I64
     borrower: I64
-    platform_share_ppm: I64
+    others_ppm: I64
+    """Part of each loan that the source itself does not lend: the platform's or a partner's."""
+    partner_start: I64
+    """Of each mandate its rows in `partner_column`; none without a partner."""
+    partner_column: I64
+    """Versions of its partner, in order of time."""
+    partner_least_ppm: I64
+    partner_is_first: I64
+    """1 where the partner has the lower number, so that an odd unit is its."""
     approval: I64
     """Expected approval rate, parts per million."""
     priority: I64
@@ -99,7 +110,8 @@ class SourceColumns(NamedTuple):
     platform_ramp: I64
     """One number: amount placed in all before which shares of models are not judged."""
     flags: I64
-    """1 where some mandate limits hours, attributes, borrowers, the platform, or models."""
+    """1 where some mandate limits hours, attributes, borrowers, the platform or models, or has a
+    partner."""
     blacklisted_users: I64
     """Users on some blacklist, sorted."""
     blacklisted: U64
@@ -139,7 +151,8 @@ def source_columns(mandates: Mandates) -> SourceColumns:
     refuses = _each(own, lambda e: sum(bit[name] for name in e.refuses))
     opens, cut_off = _each(own, lambda e: e.opens), _each(own, lambda e: e.cut_off)
     borrower, max_share = _each(own, lambda e: e.borrower_minor), _max_model_share_ppm(platform)
-    flags = _flags(platform, opens, cut_off, needs | refuses, borrower, max_share)
+    shared = _each(rows, lambda e: int(e.co_funding is not None))
+    flags = _flags(platform, opens, cut_off, needs | refuses, borrower, max_share, shared)
     users = _codes(each.blacklist for each in own)
     return SourceColumns(
         products=_sets(list(Product), [e.products for e in own], rest=False),
@@ -158,7 +171,8 @@ def source_columns(mandates: Mandates) -> SourceColumns:
         needs=needs,
         refuses=refuses,
         borrower=borrower,
-        platform_share_ppm=_each(rows, lambda e: e.co_share_ppm),
+        others_ppm=_each(rows, lambda e: e.others_ppm),
+        **_partners(rows),
         approval=_each(rows, lambda e: e.approval_ppm),
         priority=_each(rows, lambda e: e.priority),
         margin_base=base,
@@ -180,6 +194,18 @@ def source_columns(mandates: Mandates) -> SourceColumns:
         last_day=_each(rows, lambda e: to_day(e.valid_to)),
         **_limit_numbers(mandates),
     )
+
+
+def _partners(rows: Sequence[Mandate]) -> dict[str, I64]:
+    """Partners of each mandate, and how their parts are rounded."""
+    own = [partners_of(each, rows) for each in rows]
+    given = [(each.source, each.co_funding) for each in rows]
+    return {
+        "partner_start": np.cumsum([0, *map(len, own)]),
+        "partner_column": np.array([place for places in own for place in places], np.int64),
+        "partner_least_ppm": _each(given, lambda e: e[1].least_ppm if e[1] else 0),
+        "partner_is_first": _each(given, lambda e: int(e[1] is not None and e[1].partner < e[0])),
+    }
 
 
 def code_rows(codes: I64, values: I64) -> I64:
@@ -241,13 +267,14 @@ def _limit_numbers(mandates: Mandates) -> dict[str, I64]:
 
 def _flags(
     platform: Platform, opens: I64, cut_off: I64, attributes: I64, borrower: I64,
-    max_share: I64,
+    max_share: I64, shared: I64,
 ) -> I64:  # fmt: skip
     """Checks that the kernel has to make, in the order of its constants."""
     limited = any(each.bound_minor(platform) != NO_LIMIT for each in PLATFORM_LIMITS.values())
     needed = (
         (opens > 0).any() or (cut_off < MIDNIGHT).any(), attributes.any(),
         (borrower != NO_LIMIT).any(), limited, (max_share < PPM).any(),
+        shared.any(),
     )  # fmt: skip
     return np.array([bool(each) for each in needed], np.int64)
 

@@ -17,6 +17,7 @@ r"""A file of mandates as people write it, read with line numbers; every problem
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from usance.base.fields import (
 )
 from usance.base.rates import PPM
 from usance.match.errors import MandateError, MandateShare
-from usance.match.mandates.checks import contradictions
+from usance.match.mandates.checks import co_lender_minimum_ppm, contradictions
+from usance.match.mandates.co_funding import CoFunding
 from usance.match.mandates.concentration import SHARES
 from usance.match.mandates.field_readers import (
     named_number,
@@ -185,6 +187,7 @@ def _mandate(
         "microcredit": given.take("microcredit", _flag),
         "home_region": given.take("home_region", named_number(regions)),
         "co_share_ppm": given.take("platform_share", share),
+        "co_funding": _co_funding(given.inner("co_funding"), period),
         "settlement_lag": given.take("settlement_lag", whole_of(0, 127)),
         "calendar": given.take("calendar", text),
         "guarantee": _guarantee(given.inner("guarantee")),
@@ -205,6 +208,17 @@ def _mandate(
     if len(given.problems) > before or period is None:
         return None
     return Mandate(valid_from=period[0], valid_to=period[1], **_given(found))
+
+
+def _co_funding(given: Fields | None, period: tuple[date, date] | None) -> CoFunding | None:
+    if given is None:
+        return None
+    partner = given.need("partner", whole_of(1, MAX_SOURCE, error=MandateError))
+    part = given.need("share", share)
+    given.close()
+    if not given.has_needed or period is None:
+        return None
+    return CoFunding(partner, part, co_lender_minimum_ppm(period[0]))
 
 
 def _guarantee(given: Fields | None) -> Guarantee | None:

@@ -21,6 +21,7 @@ from enum import StrEnum
 
 from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
+from usance.match.mandates.co_funding import CoFunding, partner_part_minor
 
 NO_LIMIT = -1
 MIDNIGHT = 24 * 3600
@@ -162,6 +163,8 @@ class Mandate:
     home_region: int = NO_LIMIT
     co_share_ppm: int = 0
     """The platform's own part in each loan; the source lends the rest."""
+    co_funding: CoFunding | None = None
+    """A partner that lends a part of each loan."""
     settlement_lag: int = 1
     calendar: str = "weekends"
     guarantee: Guarantee = Guarantee()
@@ -181,9 +184,32 @@ class Mandate:
         """First day of the use that its total, borrower limits and shares count."""
         return self.counts_from or self.valid_from
 
+    @property
+    def others_ppm(self) -> int:
+        """Part of each loan that the source itself does not lend: the platform's or a partner's."""
+        return self.co_funding.share_ppm if self.co_funding else self.co_share_ppm
+
     def source_part_minor(self, amount_minor: int) -> int:
         """Part of a loan that the source itself lends; the platform's own part is rounded down."""
+        if self.co_funding is not None:
+            return amount_minor - self.partner_part_minor(amount_minor)
         return amount_minor - amount_minor * self.co_share_ppm // PPM
+
+    def parts_minor(self, amount_minor: int) -> dict[int, int]:
+        """Parts of a co-funded loan by source, in order of source; none of any other."""
+        if self.co_funding is None:
+            return {}
+        theirs = self.partner_part_minor(amount_minor)
+        parts = {self.source: amount_minor - theirs, self.co_funding.partner: theirs}
+        return dict(sorted(parts.items()))
+
+    def partner_part_minor(self, amount_minor: int) -> int:
+        """Part of a loan that the partner lends, 0 without one."""
+        given = self.co_funding
+        if given is None:
+            return 0
+        is_first = given.partner < self.source
+        return int(partner_part_minor(amount_minor, given.share_ppm, given.least_ppm, is_first))
 
 
 @dataclass(frozen=True, slots=True)

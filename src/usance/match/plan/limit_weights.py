@@ -33,7 +33,7 @@ class LimitWeights:
 
     def lent(self, column: int) -> float:
         """The part of a loan a column lends itself."""
-        return 1.0 - int(self.columns.platform_share_ppm[column]) / PPM
+        return 1.0 - int(self.columns.others_ppm[column]) / PPM
 
     def of_column(
         self, number: int, column: int, slots: I64, bound: float, *, at_least: bool = False,

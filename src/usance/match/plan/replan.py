@@ -165,7 +165,7 @@ def set_prices(
     """
     moved = state.budget_price + weight * (prices.budget - state.budget_price)
     state.budget_price[:] = np.rint(moved)
-    lent_ppm = PPM - columns.platform_share_ppm
+    lent_ppm = PPM - columns.others_ppm
     planned = np.rint(prices.budget).astype(np.int64) * lent_ppm // PPM
     state.other_price[:] = prices.by_column - planned
     state.limits.price[:] = state.other_price + state.budget_price * lent_ppm // PPM

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 from usance.base.codes import FundingModel
 from usance.base.rates import PPM
+from usance.match.mandates.co_funding import partners_of
 from usance.match.mandates.columns import UNLIMITED
 from usance.match.mandates.concentration import AVERAGES, SHARES
 from usance.match.mandates.limits import PLATFORM_LIMITS, Limit, LimitKind, list_limits
@@ -86,6 +87,7 @@ class NamedLimits:
         self.mandates = mandates
         self._own: list[list[Limit]] = [[] for _ in mandates.mandates]
         self._platform: list[Limit] = []
+        self._partners = [partners_of(each, mandates.mandates) for each in mandates.mandates]
         # Shares last: their denominator comes before them.
         for limit in sorted(list_limits(mandates), key=_is_share):
             (self._own[limit.column] if limit.column >= 0 else self._platform).append(limit)
@@ -95,8 +97,22 @@ class NamedLimits:
         mandate = self.mandates.mandates[column]
         return (
             *_of_mandate(mandate, self._own[column], self.mandates, request),
+            *self._of_partner(mandate, self._partners[column], request),
             *_of_platform(self.mandates, self._platform, mandate, request),
         )
+
+    def _of_partner(
+        self, lead: Mandate, partners: list[int], request: LimitRequest
+    ) -> Iterator[LimitDraw]:
+        """Budgets that the partner's part of a loan is drawn on."""
+        part = lead.partner_part_minor(request.amount_minor)
+        for place in partners if part else ():
+            mandate = self.mandates.mandates[place]
+            if mandate.valid_from <= request.on <= mandate.valid_to:
+                for limit in self._own[place]:
+                    if limit.kind in _BUDGET_NAMES:
+                        name = _budget_name(mandate, limit.kind, request.on)
+                        yield LimitDraw(name, part, limit.bound, number=limit.number)
 
 
 def limits_of(mandates: Mandates, column: int, request: LimitRequest) -> tuple[LimitDraw, ...]:
@@ -125,7 +141,12 @@ def breaks_share(
 
 def total_limit(mandate: Mandate) -> str:
     """The name of a mandate's budget for all time, which revolves where its money does."""
-    return f"{mandate.source}/{_BUDGET_NAMES[LimitKind.TOTAL]}/all/{mandate.since.isoformat()}"
+    return _budget_name(mandate, LimitKind.TOTAL, mandate.since)
+
+
+def _budget_name(mandate: Mandate, kind: LimitKind, on: date) -> str:
+    period = {LimitKind.TOTAL: mandate.since.isoformat(), LimitKind.MONTH: f"{on:%Y-%m}"}
+    return f"{mandate.source}/{_BUDGET_NAMES[kind]}/all/{period.get(kind, on.isoformat())}"
 
 
 def _of_mandate(
@@ -133,15 +154,11 @@ def _of_mandate(
 ) -> Iterator[LimitDraw]:
     amount, source, since = request.amount_minor, mandate.source, mandate.since.isoformat()
     lent = mandate.source_part_minor(amount)
-    periods = {
-        LimitKind.TOTAL: since, LimitKind.MONTH: f"{request.on:%Y-%m}",
-        LimitKind.DAY: request.on.isoformat(),
-    }  # fmt: skip
     whole = f"{source}/placed/all/{since}"
     has_whole = False
     for limit in limits:
-        if limit.kind in periods:
-            name = f"{source}/{_BUDGET_NAMES[limit.kind]}/all/{periods[limit.kind]}"
+        if limit.kind in _BUDGET_NAMES:
+            name = _budget_name(mandate, limit.kind, request.on)
             yield LimitDraw(name, lent, limit.bound, number=limit.number)
         elif limit.kind is LimitKind.BORROWER:
             name = f"{source}/borrower/{request.person_id}/{since}"

@@ -71,7 +71,7 @@ def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
     limits, request = NamedLimits(router.mandates), _request(router, row)
     draws = [limits.of(column, request) for column, _ in ranked]
     candidates = tuple(
-        Candidate((int(columns.source[column]),), tuple((e.name, e.amount) for e in own), wait)
+        Candidate(_sources(router, column), tuple((e.name, e.amount) for e in own), wait)
         for (column, _), own in zip(ranked, draws, strict=True)
     )
     scores = [
@@ -97,6 +97,8 @@ def place(state: State, requested: Requested, answer: Answer) -> tuple[State, tu
         asked = placement.candidate(placement.attempt).sources
         source = next(each for each in asked if each not in placement.approved_by)
         approved = answer(source, placement.attempt)
+        if source != asked[0]:  # a partner that does not answer does not lend
+            approved = bool(approved)
         if approved is None:
             at = placement.until
             state, new = step(state, Waited(at, requested.key))
@@ -136,6 +138,13 @@ def routing_rows(offered: Offer, outcomes: Sequence[Outcome]) -> Any:
         binding_limit=[offered.numbers.get(full, 0) for _ in rows],
         plan_no=[offered.plan_no for _ in rows],
     )
+
+
+def _sources(router: Router, column: int) -> tuple[int, ...]:
+    """The source of a mandate, and its partner if it has one."""
+    mandate = router.mandates.mandates[column]
+    partner = (mandate.co_funding.partner,) if mandate.co_funding else ()
+    return mandate.source, *partner
 
 
 def _moment(router: Router, row: int) -> datetime:

@@ -17,6 +17,7 @@ from usance.base.arrays import I64, Bools
 from usance.base.codes import FundingModel
 from usance.base.dates import from_day, to_day, to_month
 from usance.base.rates import PPM
+from usance.match.mandates.co_funding import partners_of
 from usance.match.mandates.columns import MEASURES
 from usance.match.mandates.concentration import weights_ppm
 from usance.match.mandates.limits import PLATFORM_LIMITS
@@ -55,8 +56,9 @@ def audit(result: RoutingResult, mandates: Mandates) -> Audit:
         found.violations += [
             f"{name}: {what}" for what in _ineligible(mandate, mandates, result, here)
         ]
+        rows, drawn = _with_partner_parts(number, mandates, result, here, lent)
         found.violations += [
-            f"{name}: {what}" for what in _budgets(mandate, mandates, result, here, lent)
+            f"{name}: {what}" for what in _budgets(mandate, mandates, result, rows, drawn)
         ]
         found.concentration_breaches += [
             f"{name}: {each.measure}"
@@ -85,8 +87,31 @@ def _before(result: RoutingResult, mandate: Mandate, name: str) -> I64:
 
 
 def _lent(mandate: Mandate, amount: I64) -> I64:
+    if mandate.co_funding is not None:
+        return amount - _partner_parts(mandate, amount)
     part: I64 = amount - amount * mandate.co_share_ppm // PPM
     return part
+
+
+def _partner_parts(lead: Mandate, amount: I64) -> I64:
+    return np.array([lead.partner_part_minor(each) for each in amount.tolist()], np.int64)
+
+
+def _with_partner_parts(
+    number: int, mandates: Mandates, result: RoutingResult, here: I64, lent: I64
+) -> tuple[I64, I64]:
+    """What a mandate lent, in order of request: of its own loans, and of those it is partner of."""
+    own = mandates.mandates[number]
+    first, last = to_day(own.valid_from), to_day(own.valid_to)
+    rows, parts = [here], [lent]
+    for column, lead in enumerate(mandates.mandates):
+        if number in partners_of(lead, mandates.mandates):
+            day = result.rows.day
+            with_it = np.flatnonzero((result.column == column) & (first <= day) & (day <= last))
+            rows.append(with_it)
+            parts.append(_partner_parts(lead, result.requests.amount_minor[with_it]))
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return np.concatenate(rows)[order], np.concatenate(parts)[order]
 
 
 def _ineligible(

@@ -107,7 +107,7 @@ def identity(mandates: Mandates) -> dict[str, NDArray[Any]]:
     terms = [limit.text for limit in list_limits(mandates)]
     terms += [
         f"{e.source} {e.version} {e.valid_from} {e.valid_to} {e.model} {e.coupon_ppm} {e.fee_ppm} "
-        f"{e.co_share_ppm} {e.approval_ppm}"
+        f"{e.co_share_ppm} {e.approval_ppm}{f' {e.co_funding}' if e.co_funding else ''}"
         for e in rows
     ]
     return {
@@ -286,7 +286,7 @@ def resume(router: Router, before: RouterCheckpoint) -> None:
         left = np.where(some, state.total, 1) * SCALE_STEPS
         use = SCALE_STEPS - left // np.where(some, np.maximum(state.initial_total, 1), 1)
         state.limits.scale[:] = state.scale_by_use[np.clip(use, 0, SCALE_STEPS)]
-    lent_ppm = PPM - router.columns.platform_share_ppm
+    lent_ppm = PPM - router.columns.others_ppm
     state.limits.price[:] = state.other_price + state.budget_price * lent_ppm // PPM
     if progress.today >= 0:
         state.limits.open_set[:] = open_columns(router.mandates, progress.today, router.events)

@@ -27,7 +27,7 @@ from usance.match.plan.limit_weights import MAX_PRICE
 from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import Plan, make_plan
 from usance.match.router.audit import exclusions
-from usance.match.router.rank_kernel import borrower_slot, concentration_weight
+from usance.match.router.rank_kernel import borrower_slot, concentration_weight, partner_of
 from usance.match.router.requests import Requests, loan_refs, read_requests
 from usance.match.router.router import Router, RoutingResult
 from usance.match.router.state import ENGINE
@@ -152,6 +152,8 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
             return f"{name}: {number(int(budget[column]), mandates.currency)} left"
     if amount > int(state.limits.headroom[column]):
         return "budgets"
+    if mandate.co_funding is not None and (reason := _of_partner(result, mandates, row, column)):
+        return f"partner {mandate.co_funding.partner}: {reason}"
     if (most := mandate.eligibility.borrower_minor) != NO_LIMIT:
         has = int(
             state.limits.borrowed[borrower_slot(state.limits.borrower_keys, rows.user[row], column)]
@@ -164,6 +166,19 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
         if amount * int(use_ppm[column]) // PPM > headroom:
             return f"{kind}: {number(int(headroom), mandates.currency)} left"
     return _full_share(result, row, column, mandate)
+
+
+def _of_partner(result: RoutingResult, mandates: Mandates, row: int, column: int) -> str:
+    """The first rule that keeps the partner of a source from its part, or nothing."""
+    columns, state = result.columns, result.state
+    place = partner_of(result.rows, row, columns, column)
+    if place < 0 or not int(state.limits.open_set[place // 64]) >> (place % 64) & 1:
+        return "not in force"
+    rules = exclusions(mandates.mandates[place], mandates, result.requests, result.rows)
+    outside = next((name for name, mask in rules.items() if mask[row]), "")
+    part = mandates.mandates[column].partner_part_minor(int(result.rows.amount[row]))
+    has_room = part <= int(state.limits.headroom[place])
+    return outside or ("" if has_room else "budgets")
 
 
 def _full_share(result: RoutingResult, row: int, column: int, mandate: Mandate) -> str:

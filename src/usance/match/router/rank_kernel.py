@@ -15,11 +15,13 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.compiled import kernel
 from usance.base.rates import PPM
+from usance.match.mandates.co_funding import partner_part_minor
 from usance.match.mandates.columns import (
     CHECK_ATTRIBUTES,
     CHECK_BORROWERS,
     CHECK_HOURS,
     CHECK_MODELS,
+    CHECK_PARTNERS,
     CHECK_PLATFORM,
     MEASURES,
     SourceColumns,
@@ -34,9 +36,10 @@ _POSITIONS = np.zeros(64, np.int64)
 for _bit in range(64):
     _POSITIONS[(int(_DE_BRUIJN) << _bit) % (1 << 64) >> 58] = _bit
 
-OWN_BUDGET = -1
+OWN_BUDGET, PARTNER_BUDGET = -1, -2
 # A borrower's slot with a column has the key user × this + column + 1.
 PER_BORROWER = 32_768
+_part = kernel(partner_part_minor)
 # Measures of concentration limits, in the order of `Measure`.
 REGION, GRADE, PRODUCT, LOSS, RATE_MAX, _ = range(len(MEASURES))
 
@@ -81,6 +84,47 @@ def restore_borrowers(keys: I64, amounts: I64, user: I64, column: I64, amount: I
         amounts[place] = amount[row]
 
 
+@kernel(inline=True)
+def partner_of(rows: RequestRows, i: int, columns: SourceColumns, j: int) -> int:
+    """The mandate of a column's partner on the day of a request, -1 if it has none then."""
+    found = -1
+    for n in range(columns.partner_start[j], columns.partner_start[j + 1]):
+        p = columns.partner_column[n]
+        if found < 0 and rows.day[i] <= columns.last_day[p]:
+            found = p
+    return found
+
+
+@kernel(inline=True)
+def partner_part(rows: RequestRows, i: int, columns: SourceColumns, j: int) -> int:
+    """Part of a loan that the partner of a column lends."""
+    amount, share, least = rows.amount[i], columns.others_ppm[j], columns.partner_least_ppm[j]
+    part: int = _part(amount, share, least, columns.partner_is_first[j] != 0)
+    return part
+
+
+@kernel
+def takes(rows: RequestRows, i: int, columns: SourceColumns, limits: LimitState, p: int) -> bool:
+    """True if a loan lies inside a mandate that is in force, whatever its budgets."""
+    word, amount = p // 64, rows.amount[i]
+    bits = (
+        limits.open_set[word]
+        & columns.products[rows.product[i], word]
+        & columns.regions[rows.region[i], word]
+        & columns.grades[rows.grade[i], word]
+        & columns.channels[rows.channel[i], word]
+        & columns.months[rows.months[i], word]
+    )
+    if rows.blacklisted[i] >= 0:
+        bits &= ~columns.blacklisted[rows.blacklisted[i], word]
+    if (bits >> np.uint64(p % 64)) & _ONE == _ZERO:
+        return False
+    if columns.needs[p] & ~rows.attributes[i] or columns.refuses[p] & rows.attributes[i]:
+        return False
+    is_open: bool = columns.opens[p] <= rows.second[i] < columns.cut_off[p]
+    return is_open and columns.min_amount[p] <= amount <= columns.max_amount[p]
+
+
 @kernel
 def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
     rows: RequestRows, i: int, columns: SourceColumns, rule: int, limits: LimitState,
@@ -88,7 +132,8 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
 ) -> int:  # fmt: skip
     """Fill the ranking with the candidates of a request; give how many there are.
 
-    The number of the blocking limit is `OWN_BUDGET` for a budget of the column's own.
+    The number of the blocking limit is `OWN_BUDGET` for a budget of the column's own, and
+    `PARTNER_BUDGET` for one of its partner.
     """
     top, top_net, blocked = ranking
     size, count = len(top), 0
@@ -99,6 +144,7 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
     # Read once: the compiler cannot know that writing `top` leaves these as they are.
     hours, attributes = columns.flags[CHECK_HOURS] != 0, columns.flags[CHECK_ATTRIBUTES] != 0
     borrowers, models = columns.flags[CHECK_BORROWERS] != 0, columns.flags[CHECK_MODELS] != 0
+    partners = columns.flags[CHECK_PARTNERS] != 0
     platform_limits = len(columns.platform_limit) if columns.flags[CHECK_PLATFORM] else 0
     lowest_kept, in_all = 0, 0
     if models:
@@ -127,15 +173,22 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
                 columns.needs[j] & ~rows.attributes[i] or columns.refuses[j] & rows.attributes[i]
             ):
                 continue
+            p = -1
+            if partners and columns.partner_start[j + 1] > columns.partner_start[j]:
+                p = partner_of(rows, i, columns, j)
+                if p < 0 or not takes(rows, i, columns, limits, p):
+                    continue
             margin = base[j] + slope[j] * rate // PPM
             full, limit = amount > limits.headroom[j], OWN_BUDGET
+            if p >= 0 and partner_part(rows, i, columns, j) > limits.headroom[p]:
+                full, limit = True, PARTNER_BUDGET
             if models and in_all + amount > columns.platform_ramp[0]:
                 m = columns.model[j]
                 if limits.model_excess[m] + amount * (PPM - columns.max_model_share_ppm[m]) > 0:
                     full, limit = True, columns.model_limit[m]
-            for p in range(platform_limits):
-                if amount * columns.platform_use_ppm[p, j] // PPM > limits.platform_headroom[p]:
-                    full, limit = True, columns.platform_limit[p]
+            for n in range(platform_limits):
+                if amount * columns.platform_use_ppm[n, j] // PPM > limits.platform_headroom[n]:
+                    full, limit = True, columns.platform_limit[n]
             if borrowers and columns.borrower[j] >= 0:
                 slot = borrower_slot(limits.borrower_keys, rows.user[i], j)
                 if limits.borrowed[slot] + amount > columns.borrower[j]:

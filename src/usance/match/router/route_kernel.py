@@ -18,15 +18,19 @@ from usance.match.draws import ANSWERS
 from usance.match.mandates.columns import (
     CHECK_BORROWERS,
     CHECK_MODELS,
+    CHECK_PARTNERS,
     CHECK_PLATFORM,
     UNLIMITED,
     SourceColumns,
 )
 from usance.match.router.rank_kernel import (
     OWN_BUDGET,
+    PARTNER_BUDGET,
     PER_BORROWER,
     borrower_slot,
     concentration_weight,
+    partner_of,
+    partner_part,
     rank,
 )
 from usance.match.router.request_rows import RequestRows
@@ -93,7 +97,7 @@ def route_batch(
     for i in range(start, stop):
         count = rank(rows, i, columns, inputs.rule, state.limits, ranking)
         if count == 0:
-            decisions.binding[i, 0] = blocking_limit(columns, state, ranking)
+            decisions.binding[i, 0] = blocking_limit(rows, i, columns, state, ranking)
         if count > 1:
             decisions.runner_up[i] = ranking.column[1]
             decisions.runner_up_net_ppb[i] = ranking.net_ppb[1]
@@ -103,8 +107,7 @@ def route_batch(
             decisions.binding[i, attempt] = priced_limit(rows, i, columns, state, j)
             decisions.outcome[i] = -(attempt + 1)
             state.asked[j] += 1
-            answer = draw_kernel(inputs.seed, ANSWERS, rows.loan_id[i], columns.source[j])
-            if happens_kernel(answer, state.threshold[j]):
+            if approves(rows, i, columns, state, inputs.seed, j):
                 decisions.outcome[i] = attempt + 1
                 state.approved[j] += 1
                 use_limits(rows, i, columns, state, j, 1)
@@ -118,13 +121,35 @@ def route_batch(
 
 
 @kernel
-def blocking_limit(columns: SourceColumns, state: RouterState, ranking: Ranking) -> int:
+def approves(
+    rows: RequestRows, i: int, columns: SourceColumns, state: RouterState, seed: int, j: int
+) -> bool:
+    """True if the institution says yes, and its partner if it has one."""
+    answer = draw_kernel(seed, ANSWERS, rows.loan_id[i], columns.source[j])
+    if not happens_kernel(answer, state.threshold[j]):
+        return False
+    if columns.flags[CHECK_PARTNERS]:
+        p = partner_of(rows, i, columns, j)
+        if p >= 0:
+            answer = draw_kernel(seed, ANSWERS, rows.loan_id[i], columns.source[p])
+            if not happens_kernel(answer, state.threshold[p]):
+                return False
+    return True
+
+
+@kernel
+def blocking_limit(
+    rows: RequestRows, i: int, columns: SourceColumns, state: RouterState, ranking: Ranking
+) -> int:
     """The number of the limit that kept out the best source, 0 if no limit did."""
     number: int = ranking.blocked[2]
     if ranking.blocked[0] < 0:
         number = 0
     elif number == OWN_BUDGET:
         number = scarcest_budget(columns, state, ranking.blocked[0])
+    elif number == PARTNER_BUDGET:
+        partner = partner_of(rows, i, columns, ranking.blocked[0])
+        number = scarcest_budget(columns, state, partner)
     return number
 
 
@@ -145,7 +170,7 @@ def priced_limit(
 ) -> int:
     """The number of the limit that makes a loan with a source most expensive, 0 if none does."""
     highest, number = 0, 0
-    own = state.budget_price[j] * (PPM - columns.platform_share_ppm[j]) // PPM
+    own = state.budget_price[j] * (PPM - columns.others_ppm[j]) // PPM
     if own > highest:
         highest, number = own, state.tightest_budget[j]
     if state.other_price[j] > highest:
@@ -164,13 +189,15 @@ def use_limits(
 ) -> None:
     """Move every limit that a loan with a source uses: 1 takes its headroom, -1 gives it back."""
     amount, limits = sign * rows.amount[i], state.limits
-    lent = sign * (rows.amount[i] - rows.amount[i] * columns.platform_share_ppm[j] // PPM)
+    lent = sign * (rows.amount[i] - rows.amount[i] * columns.others_ppm[j] // PPM)
+    if columns.flags[CHECK_PARTNERS]:
+        p = partner_of(rows, i, columns, j)
+        if p >= 0:
+            part = sign * partner_part(rows, i, columns, j)
+            lent = amount - part
+            lend(columns, state, p, part)
     state.placed[j] += amount
-    state.spent[j] += lent
-    state.total[j] -= lent
-    state.month[j] -= lent
-    state.day[j] -= lent
-    set_headroom(columns, state, j)
+    lend(columns, state, j, lent)
     if columns.flags[CHECK_PLATFORM]:
         for p in range(len(limits.platform_headroom)):
             used = rows.amount[i] * columns.platform_use_ppm[p, j] // PPM
@@ -187,9 +214,19 @@ def use_limits(
     for k in range(columns.concentration_start[j], columns.concentration_start[j + 1]):
         excess = limits.concentration_excess[k] + amount * concentration_weight(rows, i, columns, k)
         limits.concentration_excess[k] = max(excess, LOWEST)
+
+
+@kernel
+def lend(columns: SourceColumns, state: RouterState, j: int, lent: int) -> None:
+    """Take what a source itself lends out of its budgets."""
+    state.spent[j] += lent
+    state.total[j] -= lent
+    state.month[j] -= lent
+    state.day[j] -= lent
+    set_headroom(columns, state, j)
     if len(state.scale_by_use) and state.initial_total[j] < UNLIMITED:
         used = SCALE_STEPS - state.total[j] * SCALE_STEPS // max(state.initial_total[j], 1)
-        limits.scale[j] = state.scale_by_use[min(max(used, 0), SCALE_STEPS)]
+        state.limits.scale[j] = state.scale_by_use[min(max(used, 0), SCALE_STEPS)]
 
 
 @kernel
@@ -211,7 +248,7 @@ def rank_request(
     rows, columns = inputs.rows, inputs.columns
     count = rank(rows, i, columns, inputs.rule, state.limits, ranking)
     if count == 0:
-        binding[0] = blocking_limit(columns, state, ranking)
+        binding[0] = blocking_limit(rows, i, columns, state, ranking)
     for n in range(count):
         binding[n] = priced_limit(rows, i, columns, state, ranking.column[n])
     return count
@@ -228,8 +265,8 @@ def of_ppb(amount: int, share: int) -> int:
 def set_headroom(columns: SourceColumns, state: RouterState, j: int) -> None:
     """Set the largest loan that fits: the part that the source itself lends must."""
     left = min(state.total[j], state.month[j], state.day[j])
-    if columns.platform_share_ppm[j]:
-        left = left * PPM // (PPM - columns.platform_share_ppm[j]) if left < PPB * PPM else left
+    if columns.others_ppm[j]:
+        left = left * PPM // (PPM - columns.others_ppm[j]) if left < PPB * PPM else left
     state.limits.headroom[j] = left
 
 
@@ -249,6 +286,6 @@ def update_prices(columns: SourceColumns, state: RouterState, requests: int) -> 
             excess = state.spent[j] * PPM // allowed - PPM
             moved = state.budget_price[j] + state.step[j] * requests * min(excess, 100 * PPM) // PPM
             state.budget_price[j] = max(moved, 0)
-            own = state.budget_price[j] * (PPM - columns.platform_share_ppm[j]) // PPM
+            own = state.budget_price[j] * (PPM - columns.others_ppm[j]) // PPM
             state.limits.price[j] = own + state.other_price[j]
         state.spent[j] = 0

@@ -19,6 +19,7 @@ from usance.base.dates import first_of_month, last_of_month, to_month
 from usance.books.kernel.fact_amounts import fill_fact_amounts
 from usance.books.loans.amounts import AMOUNTS, FACT_AMOUNT_PLACES, FACT_AMOUNTS
 from usance.books.loans.changed_terms import position_of
+from usance.books.loans.co_funding import parts_of
 from usance.books.loans.fact_amounts import (
     BookedState,
     booked_loans,
@@ -69,6 +70,20 @@ class Books:
         return next((each for each in self.open_periods if each >= month), self.open_periods[-1])
 
 
+def by_share(loan: LoanRecord, amounts: Amounts) -> Amounts:
+    """The amounts of a loan; of a co-funded one those of each share, one after the other.
+
+    A close splits the same amounts in the same way, so that both post the same to each cell.
+    """
+    if not loan.shares:
+        return amounts
+    whole = np.zeros((1, len(AMOUNTS)), np.int64)
+    whole[0, list(FACT_AMOUNT_PLACES)] = amounts
+    cells, weights = (np.array([*each], np.int64) for each in (loan.shares, loan.shares.values()))
+    parts = parts_of(whole, np.zeros(len(cells), np.int64), cells, weights)
+    return tuple(parts[:, list(FACT_AMOUNT_PLACES)].ravel().tolist())
+
+
 def fold_of(
     loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0
 ) -> BookedState | None:
@@ -85,7 +100,12 @@ def fold_of(
 
 
 def amounts_on(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0) -> Amounts:
-    """The cumulative fact amounts of a loan at the end of a day."""
+    """The cumulative fact amounts of a loan, or of each share of it, at the end of a day."""
+    return by_share(loan, whole_amounts(loan, facts, day, fee_ppm))
+
+
+def whole_amounts(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int) -> Amounts:
+    """The cumulative fact amounts of a loan as a whole at the end of a day."""
     if not facts:
         return NOTHING
     folded = fold_of(loan, facts, day, fee_ppm)
@@ -110,6 +130,7 @@ class Movement:
     period: int
     effective_on: date
     moved: Amounts
+    """Of each share, one after the other, where a loan has several."""
 
 
 def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
@@ -119,7 +140,8 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
     first = min(loan.first_day_of(each) for each in loan.added)
     by_period: dict[int, Amounts] = {}
     dates: dict[int, date] = {}
-    before = after = NOTHING
+    nothing = by_share(loan, NOTHING)
+    before = after = nothing
     if first > loan.first["disbursed_on"]:
         eve = first_of_month(to_month(first)) - timedelta(days=1)
         before = amounts_on(loan, loan.facts, eve, books.fee_ppm)
@@ -132,7 +154,7 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
                       zip(after, is_now, before, was, strict=True))  # fmt: skip
         before, after = was, is_now
         period = books.period_for(month)
-        known = by_period.get(period, NOTHING)
+        known = by_period.get(period, nothing)
         by_period[period] = tuple(x + y for x, y in zip(known, moved, strict=True))
         own = max(first, first_of_month(month))
         dates.setdefault(period, own if period == month else first_of_month(period))
@@ -143,12 +165,18 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
 _TEMPLATES: dict[tuple[CellKey, int], PostingTemplate] = {}
 
 
-def lines_of(books: Books, cell: int, moved: Amounts, platform: int) -> list[PostingLine]:
-    """Journal lines of a difference, by the template of its cell."""
-    key = (books.cells[cell], platform)
-    if key not in _TEMPLATES:
-        _TEMPLATES[key] = posting_template(*key)
-    return _TEMPLATES[key].lines(moved)
+def lines_of(
+    books: Books, cells: Sequence[int], moved: Amounts, platform: int
+) -> list[PostingLine]:
+    """Journal lines of a difference, by the template of its cell, or of the cell of each share."""
+    found: list[PostingLine] = []
+    for place, cell in enumerate(cells):
+        key = (books.cells[cell], platform)
+        if key not in _TEMPLATES:
+            _TEMPLATES[key] = posting_template(*key)
+        start = place * len(NOTHING)
+        found += _TEMPLATES[key].lines(moved[start : start + len(NOTHING)])
+    return found
 
 
 class Poster(NamedTuple):
@@ -161,14 +189,14 @@ class Poster(NamedTuple):
     platform: int
 
 
-def post(changes: WriteSet, poster: Poster, loan_id: int, cell: int, books: Books,
+def post(changes: WriteSet, poster: Poster, loan_id: int, cells: Sequence[int], books: Books,
          moved: Sequence[Movement]) -> None:  # fmt: skip
     """Add the journals of a loan's differences to a write set."""
     for each in moved:
         journal = LIVE_JOURNAL | poster.user.next("journals")
         changes.journals.append((journal, poster.at, 0, 0, poster.command, poster.command, 0, "",
                                  "", None))  # fmt: skip
-        lines = lines_of(books, cell, each.moved, poster.platform)
+        lines = lines_of(books, cells, each.moved, poster.platform)
         changes.postings += [
             (journal, number, entity, basis, tag, account, each.period, each.effective_on, rule,
              own, loan_id, amount, poster.currency, 0, 0, None)

@@ -26,7 +26,7 @@ from usance.loan.batch import States, view_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.terms import Terms
 from usance.loan.visible_facts import fact_columns, term_columns
-from usance.platform.ledger.fact_postings import amounts_on, fold_of
+from usance.platform.ledger.fact_postings import fold_of, whole_amounts
 from usance.platform.lender import Lender
 from usance.platform.records.loan_columns import LOANS_A_PIECE, FoldColumns, fold_columns
 from usance.platform.records.loan_fold import (
@@ -67,7 +67,7 @@ def packed(loan: LoanRecord, fee_ppm: int) -> PackedLoan:
     common = int(loan.model), loan.first["source"], loan.cell, loan.trigger_days, through
     if folded is None:
         status = loan.at(through).view().status
-        posted = pack_amounts(amounts_on(loan, loan.all_facts, through, fee_ppm))
+        posted = pack_amounts(whole_amounts(loan, loan.all_facts, through, fee_ppm))
         return PackedLoan(loan.loan_id, loan.version, status is not Status.CLOSED, EXACT, *common,
                           b"", b"", posted)  # fmt: skip
     status = view_columns(folded.states, to_day(through), workers=1).values[0, 0]

@@ -12,6 +12,7 @@ from usance.loan.facts import END_OF_TIME, Fact
 from usance.loan.loan import Loan, replay
 from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
+from usance.platform.installation import cell_of
 from usance.platform.records.loan_fold import stored_fee
 from usance.platform.records.user_record import not_found, own_ranges
 from usance.platform.store.write_set import NEW
@@ -34,6 +35,8 @@ class LoanRecord:
     """The fee of its institution, as stored with its fold."""
     added: list[Fact] = field(default_factory=list)
     """Facts that the command adds."""
+    shares: dict[int, int] = field(default_factory=dict)
+    """Principal by the cell of each source, of a co-funded loan."""
 
     @property
     def first(self) -> dict[str, Any]:
@@ -49,6 +52,11 @@ class LoanRecord:
     def model(self) -> FundingModel:
         """Who bears its credit risk."""
         return FundingModel(self.first["model"])
+
+    @property
+    def cells(self) -> list[int]:
+        """The cells that its journals go to: one, or that of each share."""
+        return list(self.shares) or [self.cell]
 
     @property
     def terms(self) -> list[Terms]:
@@ -130,6 +138,9 @@ async def load_loans(transaction: asyncpg.Connection, loan_ids: Iterable[int]) -
     facts = await transaction.fetch(
         "select * from usance.facts where loan_id = any($1) order by loan_id, booked_at, ref", ids
     )
+    shares = await transaction.fetch(
+        "select * from usance.shares where loan_id = any($1) order by loan_id, source", ids
+    )
     by_loan: dict[int, LoanRecord] = {
         row["loan_id"]: LoanRecord(row["loan_id"], [], [], row["version"], row["cell"],
                                    row["trigger_days"], stored_fee(row["terms"]))
@@ -141,6 +152,9 @@ async def load_loans(transaction: asyncpg.Connection, loan_ids: Iterable[int]) -
     for row in facts:
         if row["loan_id"] in by_loan:
             by_loan[row["loan_id"]].facts.append(fact_of_row(row))
+    for row in shares:
+        if (loan := by_loan.get(row["loan_id"])) is not None and loan.rows:
+            loan.shares[cell_of(row["source"], loan.first["product"])] = row["principal_minor"]
     return list(by_loan.values())
 
 

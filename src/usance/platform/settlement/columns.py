@@ -26,7 +26,7 @@ from usance.books.loans.fact_amounts import (
 from usance.loan.batch import States, view_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import Fact, visible
-from usance.platform.ledger.fact_postings import amounts_on
+from usance.platform.ledger.fact_postings import whole_amounts
 from usance.platform.records.loan_record import LoanRecord
 
 RECEIVED, PAID_OUT = FACT_AMOUNTS.index("to_institution"), FACT_AMOUNTS.index("paid_out")
@@ -101,6 +101,6 @@ def _seen(at: _Reading) -> list[Fact]:
 
 def _singly(at: _Reading) -> DayAmounts:
     loan, day = at
-    amounts = amounts_on(loan, loan.facts, day, loan.fee_ppm or 0)
+    amounts = whole_amounts(loan, loan.facts, day, loan.fee_ppm or 0)
     is_closed = loan.at(day).view().status is Status.CLOSED
     return DayAmounts(amounts[RECEIVED], amounts[PAID_OUT], is_closed)

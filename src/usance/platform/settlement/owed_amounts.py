@@ -289,19 +289,20 @@ async def ledger_payable(transaction: asyncpg.Connection, lender: Lender) -> dic
         PAYOUT_RULE, chart["contingent"].number,
     )  # fmt: skip
     total: dict[int, int] = defaultdict(int)
+    of_loan: dict[int, int] = defaultdict(int)
     shared = await _shared(transaction, lender)
     for row in rows:
-        own = shared.get(row["loan_id"])
-        if own is None:
+        if row["loan_id"] in shared:
+            of_loan[row["loan_id"]] += row["amount"]
+        else:
             total[institution_of(lender, row["source"])] += row["amount"]
-            continue
+    for loan_id, amount in of_loan.items():
         whole = payable(
-            Receipts.of([(row["loan_id"], date(1970, 1, 1), LineKind.RECEIPT, row["amount"])]),
-            Shares.of((row["loan_id"], who, part) for who, part in own.items()),
+            Receipts.of([(loan_id, date(1970, 1, 1), LineKind.RECEIPT, amount)]),
+            Shares.of((loan_id, who, part) for who, part in shared[loan_id].items()),
         )
-        for who, amount in zip(whole.institution.tolist(), whole.amount_minor.tolist(),
-                               strict=True):  # fmt: skip
-            total[who] += amount
+        for who, minor in zip(whole.institution.tolist(), whole.amount_minor.tolist(), strict=True):
+            total[who] += minor
     return {who: amount for who, amount in total.items() if who and amount}
 
 

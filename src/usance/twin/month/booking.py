@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from usance.base.columns import arrow_schema, make
+from usance.base.columns import arrays, arrow_schema, make, sort
 from usance.base.ids import PER_USER
 from usance.base.tables import table
+from usance.match.mandates.co_funding import partner_part_minor
 from usance.twin.month.loan_terms import loans_table
+from usance.twin.month.mandates import co_funding
 from usance.twin.month.routing import REQUEST_COLUMNS, Routing
 from usance.twin.month.shard import disbursed, new_loans, new_tape
 from usance.twin.run.run_context import RunContext
@@ -22,6 +24,7 @@ class Booked(NamedTuple):
     requests: pa.Table
     routing: pa.Table
     loans: pa.Table
+    shares: pa.Table
     facts: pa.Table
     tape: pa.Table
 
@@ -48,8 +51,24 @@ def book_shard(context: RunContext, routing: Routing, shard: int, month: int) ->
     facts = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"])
     tape = new_tape(new_loans(context, loans), month)
     return Booked(
-        requests, _attempts(routing, context, shard), loans, facts.table(context.zone), tape
-    )
+        requests, _attempts(routing, context, shard), loans, _shares(context, loans, month),
+        facts.table(context.zone), tape,
+    )  # fmt: skip
+
+
+def _shares(context: RunContext, loans: pa.Table, month: int) -> pa.Table:
+    """Parts of the loans that two sources fund together."""
+    found = [arrow_schema(table("shares")).empty_table()]
+    rows = arrays(loans)
+    for lead, given in co_funding(context.institutions, month).items():
+        is_first = given.partner < lead
+        own = np.flatnonzero(rows["source"] == lead)
+        ids, principal = rows["loan_id"][own], rows["principal_minor"][own]
+        part = partner_part_minor(principal, given.share_ppm, given.least_ppm, is_first)
+        for source, minor in ((lead, principal - part), (given.partner, part)):
+            numbers = np.full(len(ids), source)
+            found.append(make("shares", loan_id=ids, source=numbers, principal_minor=minor))
+    return sort(pa.concat_tables(found), table("shares"))
 
 
 def _attempts(routing: Routing, context: RunContext, shard: int) -> pa.Table:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, from_day, last_of_month
+from usance.match.mandates.checks import co_lender_minimum_ppm
+from usance.match.mandates.co_funding import CoFunding
 from usance.match.mandates.mandate import (
     MAX_BUDGET_MINOR,
     Budgets,
@@ -30,17 +32,28 @@ def month_mandates(institutions: Institutions, month: int, released_before: I64)
 def mandates_of(institutions: Institutions, month: int, revolved: Mapping[int, int]) -> Mandates:
     """Mandates of a month; `revolved` is the principal released to each source the month before."""
     scenario = institutions.scenario
+    together = co_funding(institutions, month)
     stated = institutions.stated_terms(month, revolved, MAX_BUDGET_MINOR)
     changes = institutions.events.changes(institutions.funding_of(month), month)
     events = (Event(at, source, EventKind(kind), value) for at, source, kind, value in changes)
     return Mandates(
-        tuple(map(_mandate, stated)), currency=scenario.currency, time_zone=scenario.time_zone,
+        tuple(_mandate(each, together.get(each.source)) for each in stated),
+        currency=scenario.currency, time_zone=scenario.time_zone,
         period=(first_of_month(month), last_of_month(month)), events=tuple(events),
         where="scenario",
     )  # fmt: skip
 
 
-def _mandate(stated: StatedTerms) -> Mandate:
+def co_funding(institutions: Institutions, month: int) -> dict[int, CoFunding]:
+    """Partners of the sources that lend with one, in a month."""
+    if not institutions.partners:
+        return {}
+    least = co_lender_minimum_ppm(first_of_month(month))
+    return {lead: CoFunding(partner, share, least)
+            for lead, (partner, share) in institutions.partners.items()}  # fmt: skip
+
+
+def _mandate(stated: StatedTerms, together: CoFunding | None) -> Mandate:
     funding, last = stated.funding, from_day(stated.last_day)
     is_own = funding.model is FundingModel.ON_BALANCE_SHEET
     return Mandate(
@@ -54,6 +67,6 @@ def _mandate(stated: StatedTerms) -> Mandate:
             regions=stated.regions, months=stated.months, grades=stated.grades
         ),
         budgets=Budgets(total_minor=stated.budget_minor),
-        settlement_lag=funding.settlement_days,
+        co_funding=together, settlement_lag=funding.settlement_days,
         structure=Structure(revolving_until=last) if is_own else None,
     )  # fmt: skip

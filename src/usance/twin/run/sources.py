@@ -10,13 +10,14 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Scope
-from usance.base.columns import make
+from usance.base.columns import arrays, make
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.manifest import FileEntry
 from usance.base.tables import table
 from usance.match.mandates.limits import LimitKind, list_limits
+from usance.match.reservation.split import split_columns
 from usance.twin.month.loan_terms import PRODUCTS
 from usance.twin.month.mandates import month_mandates
 from usance.twin.run.run_context import RunContext
@@ -92,4 +93,23 @@ def _owed(context: RunContext, month: int, book: Book) -> I64:
         return found
 
     parts = parallel_map(owed, book.files("tape", month=month), available_cores())
-    return sum(parts, np.zeros(context.sources + 1, np.int64))
+    return sum(parts, np.zeros(context.sources + 1, np.int64)) + _of_partners(context, month, book)
+
+
+def _of_partners(context: RunContext, month: int, book: Book) -> I64:
+    """What co-funded loans, which stand in the tape with their leads, move to each source."""
+    moved = np.zeros(context.sources + 1, np.int64)
+    shares = arrays(book.read("shares"))
+    if not len(shares["loan_id"]):
+        return moved
+    tape = arrays(book.read("tape", ["loan_id", "cell", "principal_minor"], month=month))
+    own = np.flatnonzero(np.isin(tape["loan_id"], shares["loan_id"]))
+    order = own[np.argsort(tape["loan_id"][own], kind="stable")]
+    ids, owed = tape["loan_id"][order], tape["principal_minor"][order]
+    there = np.flatnonzero(np.isin(shares["loan_id"], ids))
+    source = shares["source"][there].astype(np.int64)
+    parts = split_columns(owed, np.searchsorted(ids, shares["loan_id"][there]), source,
+                          shares["principal_minor"][there])  # fmt: skip
+    np.add.at(moved, source, parts)
+    np.subtract.at(moved, (tape["cell"][order].astype(np.int64) - 1) // PRODUCTS + 1, owed)
+    return moved

@@ -13,6 +13,7 @@ from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, format_month, last_of_month, to_day
 from usance.base.document_places import Places
 from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
+from usance.base.parameters import Parameters
 from usance.base.rates import PPM, Rate
 from usance.world.scenario.scenario import (
     Funding,
@@ -151,6 +152,7 @@ def _funding(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             fix = "Give approval and eligible above zero, or leave the model out"
             yield DocumentError("its institutions take nothing", where=place, fix=fix)
         yield from _terms(scenario, each, place)
+        yield from _co_funding(scenario, each, places, number)
     for mix in scenario.funding_from.values():
         for each in mix:
             yield from _terms(scenario, each, places(("funding_from",)))
@@ -160,6 +162,30 @@ def _funding(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
         what = f"{model.label} has {'demand' if model in asked else 'loans'} and no funding"
         fix = f"Add an entry for {model.label}"
         yield DocumentError(what, where=places(("funding",)), fix=fix)
+
+
+def _co_funding(
+    scenario: Scenario, given: Funding, places: Places, number: int
+) -> Iterator[UsanceError]:
+    """Pairs of institutions that cannot lend together."""
+    if not given.co_funding:
+        return
+    day = first_of_month(scenario.first_month)
+    least = Parameters.load().at("funding.co_lender_minimum_share", day).integer
+    leads = [each.lead for each in given.co_funding]
+    for n, pair in enumerate(given.co_funding, start=1):
+        what, fix = "", f"Name two of 1 to {given.sources}"
+        if max(pair.lead, pair.partner) > given.sources or pair.lead == pair.partner:
+            what = f"institutions {pair.lead} and {pair.partner} of {given.sources} lend together"
+        elif leads.count(pair.lead) > 1 or pair.partner in leads:
+            what, fix = "a lead with two partners, or one that is a partner too", "Keep one pair"
+        elif not least <= pair.share_ppm < PPM:
+            what = f"a partner lends {Rate(pair.share_ppm)}"
+            fix = f"Give at least {Rate(least)} and less than 100%"
+        elif given.model is FundingModel.ON_BALANCE_SHEET:
+            what, fix = "the platform's own funds lend with a partner", "Leave co_funding out"
+        if what:
+            yield DocumentError(what, where=places(("funding", number, "co_funding", n)), fix=fix)
 
 
 def _terms(scenario: Scenario, given: Funding, place: str) -> Iterator[UsanceError]:

@@ -28,6 +28,7 @@ from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, text, whole_of
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.collections_section import read_collections
+from usance.world.scenario.funding_section import read_funding, read_later_funding
 from usance.world.scenario.incidents_section import read_incidents
 from usance.world.scenario.scenario import Scenario
 from usance.world.scenario.sections import (
@@ -36,9 +37,7 @@ from usance.world.scenario.sections import (
     optional,
     read_behaviour,
     read_demand,
-    read_funding,
     read_group,
-    read_later_funding,
     read_macro,
     read_opening,
     read_pricing,

@@ -86,6 +86,16 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class CoFundingPair:
+    """Two institutions of a model, by their places in it, that fund the loans of one together."""
+
+    lead: int
+    partner: int
+    share_ppm: int
+    """The partner's part of each loan of the lead."""
+
+
+@dataclass(frozen=True, slots=True)
 class Funding:
     """The institutions of one model: how many, on which terms, how they behave."""
 
@@ -117,6 +127,8 @@ class Funding:
     """Days after which payment providers pass on what borrowers paid."""
     tenor_ppm: Mapping[int, int] = field(default_factory=dict, hash=False)
     """By number of instalments: its share in the budget against that in demand, one if left out."""
+    co_funding: tuple[CoFundingPair, ...] = ()
+    """Institutions of the model that lend together."""
 
 
 @dataclass(frozen=True, slots=True)

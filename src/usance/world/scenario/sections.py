@@ -7,7 +7,6 @@ is then left out; `scenario_file` raises them all together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
@@ -23,7 +22,6 @@ from usance.world.scenario.scenario import (
     Behaviour,
     Channel,
     Demand,
-    Funding,
     Group,
     Macro,
     OpeningBook,
@@ -42,7 +40,6 @@ from usance.world.scenario.values import (
     by_period,
     code,
     count,
-    day_count,
     factor,
     flow,
     level,
@@ -208,59 +205,6 @@ def _later(given: Fields, product: Mapping[str, Part]) -> dict[int, tuple[Produc
         except DateError as error:
             inner.problems.append(error)
     return found
-
-
-def read_funding(given: Fields) -> tuple[Funding | None, ...]:
-    """The institutions of each model."""
-    return tuple(
-        built(Funding, each, {**_INSTITUTIONS, **_TERMS}) for each in given.each("funding")
-    )
-
-
-def read_later_funding(
-    given: Fields, first: Sequence[Funding | None]
-) -> dict[int, tuple[Funding, ...]]:
-    """The same institutions on later terms: each entry has its first month and what differs."""
-    known = {each.model: each for each in first if each is not None}
-    found: dict[int, tuple[Funding, ...]] = {}
-    for each in given.each("funding_from"):
-        model, since = each.need_or_none("model", _MODEL), each.need_or_none("from", month)
-        earlier = known.get(model) if model is not None else None
-        terms: dict[str, Any] = {n: each.take(key, read) for n, (key, read) in _DATED.items()}
-        each.close()
-        if model is not None and earlier is None and None not in first:
-            each.wrong(f"{model.label} has no funding before", "Name a model of funding", "model")
-        if earlier is not None and since is not None:
-            later = replace(earlier, **{k: v for k, v in terms.items() if v is not None})
-            known[earlier.model] = later
-            found[since] = (*found.get(since, ()), later)
-    return found
-
-
-_FEES: Mapping[str, tuple[str, Reader[int]]] = {
-    "coupon_ppm": ("coupon", annual),
-    "fee_ppm": ("fee", share),
-    "guarantee_fee_ppm": ("guarantee_fee", share),
-    "service_fee_ppm": ("service_fee", share),
-    "upfront_fee_ppm": ("upfront_fee", share),
-}
-_DATED = {**_FEES, "hazard_ppm": ("hazard", factor)}
-"""Terms that may change with time."""
-_TERMS: Mapping[str, Part] = {name: optional(key, read, 0) for name, (key, read) in _FEES.items()}
-_INSTITUTIONS: Mapping[str, Part] = {
-    "model": needed("model", _MODEL),
-    "sources": needed("sources", whole_of(1, 2_000)),
-    "trigger_days": optional("trigger_days", day_count, 60),
-    "approval_ppm": needed("approval", share),
-    "head_room_ppm": needed("head_room", factor),
-    "eligible_ppm": needed("eligible", share),
-    "entity": optional("entity", code, 1),
-    "hazard_ppm": optional("hazard", factor, PPM),
-    "settlement_days": optional("settlement_days", whole_of(0, 14), 1),
-    "tenor_ppm": lambda given: (
-        _named("tenors", whole_of(1, 60), factor)(given) if "tenors" in given else {}
-    ),
-}
 
 
 def read_specialisations(given: Fields) -> Specialisations | None:

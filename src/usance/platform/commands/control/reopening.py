@@ -17,7 +17,14 @@ from usance.books.periods import ClosePeriod
 from usance.loan.facts import Fact
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.commands.unit_of_work import now
-from usance.platform.ledger.fact_postings import NOTHING, Amounts, Books, amounts_on, lines_of
+from usance.platform.ledger.fact_postings import (
+    NOTHING,
+    Amounts,
+    Books,
+    amounts_on,
+    by_share,
+    lines_of,
+)
 from usance.platform.ledger.recompute import institution_fee
 from usance.platform.reads.shapes import moment_text
 from usance.platform.records.loan_record import LoanRecord, load_loans
@@ -101,7 +108,7 @@ async def _move_admitted(
                     "journals", journal_id=number, booked_at=at, close_no=0, kind=0,
                     actor="period.move", text="period.move", reverses=0, hash="", previous_hash="",
                 )  # fmt: skip
-                lines = lines_of(books, loan.cell, amounts, moment.lender.platform_entity)
+                lines = lines_of(books, loan.cells, amounts, moment.lender.platform_entity)
                 for n, line in enumerate(lines, start=1):
                     changes.add(
                         "postings", journal_id=number, line=n, entity=line.entity,
@@ -117,7 +124,7 @@ def _displaced(
     loan: LoanRecord, known: dict[int, datetime], fee_ppm: int, at: datetime
 ) -> list[tuple[int, Amounts]]:
     """By month, what has to be added to it; over all months it comes to nothing."""
-    added: defaultdict[int, Amounts] = defaultdict(lambda: NOTHING)
+    added: defaultdict[int, Amounts] = defaultdict(lambda: by_share(loan, NOTHING))
     for month, moment in known.items():
         was = amounts_on(loan, _known(loan, moment), last_of_month(month), fee_ppm)
         is_now = amounts_on(loan, _known(loan, at), last_of_month(month), fee_ppm)

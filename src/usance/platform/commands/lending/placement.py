@@ -101,17 +101,25 @@ def candidates(
     for each in ranked.candidates:
         mandate = moment.lender.mandates.mandates[each.column]
         own = moment.lender.sources.get(each.source)
-        if own is None:
+        if own is None or not _may_co_fund(moment.lender, mandate, own.is_asked):
             continue
         if quoted is not None and borrower_side(price(asked, mandate, own, day)) != quoted:
             continue
         draws = [list(draw) for draw in limits.of(each.column, wanted)]
-        routing = ranked.row(0, each, 0)
+        parts = list(mandate.parts_minor(row["amount_minor"]).items())
         found.append({"source": each.source, "column": each.column, "limits": draws,
-                      "routing": routing})  # fmt: skip
+                      "routing": ranked.row(0, each, 0), "shares": parts})  # fmt: skip
     placement.row["candidates"] = found
     placement.row["nothing"] = ranked.row(1, None, int(RoutingOutcome.NO_SOURCE))
     return found
+
+
+def _may_co_fund(lender: Lender, mandate: Mandate, is_asked: bool) -> bool:
+    """False of a mandate with a partner that is not there, or where one of them is asked."""
+    if mandate.co_funding is None:
+        return True
+    partner = lender.sources.get(mandate.co_funding.partner)
+    return partner is not None and not partner.is_asked and not is_asked
 
 
 def limit_changes(
@@ -150,7 +158,7 @@ def ask_candidates(moment: Moment, placement: Placement, start: int) -> None:
         if own.is_asked:
             make_offer(moment, placement, index, own.wait)
             return
-        answered = moment.services.answers(placement.loan_id, own.source, moment.business_date)
+        answered = _answer(moment, placement.loan_id, candidate)
         if answered:
             note(moment, placement, candidate, int(RoutingOutcome.APPROVED))
             placement.changes.limit_changes += limit_changes(candidate, taken=1)
@@ -162,6 +170,14 @@ def ask_candidates(moment: Moment, placement: Placement, start: int) -> None:
     if not placement.attempts:
         nothing = {**row["nothing"], "at": row["requested_at"]}
         placement.changes.add("routing", **nothing)
+
+
+def _answer(moment: Moment, loan_id: int, candidate: Mapping[str, Any]) -> bool | None:
+    """What a source says at once; a partner that says nothing does not lend."""
+    source, on = candidate["source"], moment.business_date
+    said = moment.services.answers(loan_id, source, on)
+    partners = [each for each, _ in candidate.get("shares", ()) if each != source]
+    return said and all(bool(moment.services.answers(loan_id, each, on)) for each in partners)
 
 
 def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta) -> None:
@@ -262,10 +278,21 @@ def disburse(placements: Sequence[tuple[Moment, Placement]]) -> None:
         cell = cell_of(row["source"], row["product"])
         loan = LoanRecord(placement.loan_id, [stored], [], cell=cell, fee_ppm=mandate.fee_ppm,
                           trigger_days=mandate.guarantee.trigger_days)  # fmt: skip
+        loan.shares = _shares(placement)
         loan.added.append(fact(moment, FactKind.DISBURSED, on, row["amount_minor"], DISBURSED_REF))
         new.append(NewLoan(moment, user, loan, own, placement.changes))
         row["state"], row["disbursed_on"], placement.is_paid_out = "active", on, False
     book_new(new, "drawdown.request")
+
+
+def _shares(placement: Placement) -> dict[int, int]:
+    """Principal by cell of a co-funded loan, whose parts are written; none of any other."""
+    row = placement.row
+    parts = row["candidates"][row["attempt"]].get("shares", ())
+    for source, part in parts:
+        placement.changes.add("shares", loan_id=placement.loan_id, source=source,
+                              principal_minor=part)  # fmt: skip
+    return {cell_of(source, row["product"]): part for source, part in parts}
 
 
 def _mandate(moment: Moment, placement: Placement) -> Mandate:

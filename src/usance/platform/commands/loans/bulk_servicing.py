@@ -60,6 +60,8 @@ _SERVED_THAT_DAY = (
     "and not exists (select from usance.facts r where r.loan_id = f.loan_id and r.kind = $4 "
     "and r.arg = f.ref)"
 )
+_SHARED = "select distinct loan_id from usance.shares where loan_id = any($1)"
+"""Co-funded loans, whose amounts are split by what came so far."""
 _TAKEN = (
     "select distinct f.loan_id from unnest($1::bigint[], $2::bigint[]) g (loan_id, ref) "
     "join usance.facts f on f.loan_id = g.loan_id and f.ref = g.ref"
@@ -88,7 +90,9 @@ async def serve_loans(
     """Add the facts that the rules call for; loans whose folds do not tell come as those left."""
     day, part = command.day, DayPart(command.part)
     held = await packed_loans(transaction, command.loans)
-    folded = [each for each in held.values() if each.is_foldable and each.through < day]
+    shared = {row["loan_id"] for row in await transaction.fetch(_SHARED, list(held))}
+    alone = [each for each in held.values() if each.loan_id not in shared]
+    folded = [each for each in alone if each.is_foldable and each.through < day]
     due = events_due_on(folded, ServicingRules.at(day, moment.lender.parameters), day, part)
     asked = [(each.loan.loan_id, fact.ref) for each in due for fact in each.facts]
     before = await transaction.fetch(_TAKEN, *map(list, zip(*asked, strict=True))) if asked else []
@@ -186,7 +190,7 @@ def _book(
         made = [each._replace(booked_at=moment.at) for each in facts]
         assert all(map(is_made_by_rule, made)), "events of a rule are told from other facts"
         if any(moved):
-            post(changes, poster(moment, user, _COMMAND), loan.loan_id, loan.cell, books,
+            post(changes, poster(moment, user, _COMMAND), loan.loan_id, [loan.cell], books,
                  books.single(day, tuple(moved)))  # fmt: skip
         changes.facts += [fact_row(loan.loan_id, each) for each in made]
         changes.state_changes.append(loan)

@@ -17,7 +17,7 @@ from usance.match.reservation.limit_names import total_limit
 from usance.platform.commands.command import Moment
 from usance.platform.commands.loans.event_review import review
 from usance.platform.errors import StaleRead
-from usance.platform.ledger.fact_postings import Books, Poster, movements, post
+from usance.platform.ledger.fact_postings import Books, Poster, by_share, movements, post
 from usance.platform.ledger.recompute import institution_fee, packed, packed_first
 from usance.platform.records.loan_fold import posted_amounts
 from usance.platform.records.loan_record import LoanRecord
@@ -64,7 +64,7 @@ def book_facts(
         raise cannot_take(error) from error
     fee_ppm = institution_fee(moment.lender, loan)
     books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
-    post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
+    post(changes, poster(moment, user, command), loan.loan_id, loan.cells, books,
          movements(loan, books, today))  # fmt: skip
     for each in loan.added:
         changes.facts.append(fact_row(loan.loan_id, each))
@@ -119,8 +119,8 @@ def book_new(new: Sequence[NewLoan], command: str) -> None:
         (first,) = loan.added
         books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
         if any(moved):
-            post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
-                 books.single(day, tuple(moved)))  # fmt: skip
+            post(changes, poster(moment, user, command), loan.loan_id, loan.cells, books,
+                 books.single(day, by_share(loan, tuple(moved))))  # fmt: skip
         changes.facts.append(fact_row(loan.loan_id, first))
         changes.state_changes.append(row)
 

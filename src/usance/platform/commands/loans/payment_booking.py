@@ -1,8 +1,8 @@
 """Payments booked, one or many at once: read together, folded together, each with its own answer.
 
 Money on a day after the last of a loan is one step on its stored fold. An earlier day, a loan with
-events that a late notice may undo, changed terms, and money for a user rather than a loan are
-replayed from facts.
+events that a late notice may undo, changed terms, a loan of two sources, and money for a user
+rather than a loan are replayed from facts.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ _READ = (
     "u.client_ref, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
     "c.worst_days, c.held_minor, c.records, "
     "exists (select from usance.facts f where f.loan_id = g.loan_id and f.ref = g.ref) as is_told, "
+    "exists (select from usance.shares h where h.loan_id = g.loan_id) as is_shared, "
     "s.loan_id, s.version as loan_version, s.is_open, s.form, s.model, s.source, s.cell, "
     "s.trigger_days, s.through, s.terms, s.state, s.posted "
     "from unnest($1::smallint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) "
@@ -176,7 +177,7 @@ def _read(booking: Booking, row: dict[str, Any]) -> Booking | UsanceError:
         check_booked(booking.moment, booking.command)
     except UsanceError as error:
         return error
-    if booking.loan_id:
+    if booking.loan_id and not row["is_shared"]:
         booking.packed = PackedLoan(*(row[name] for name in _STATE))
     booking.user = user_of(row)
     return booking
@@ -230,8 +231,8 @@ def _note_receipt(
     books = Books(moment.open_periods, moment.lender.cells)
     moved = tuple(got.moved[n].tolist())
     if any(moved):
-        post(booking.changes, poster(moment, user, "payment.book"), loan.loan_id, loan.cell, books,
-             books.single(command.effective_on, moved))  # fmt: skip
+        post(booking.changes, poster(moment, user, "payment.book"), loan.loan_id, [loan.cell],
+             books, books.single(command.effective_on, moved))  # fmt: skip
     booking.changes.facts.append(fact_row(loan.loan_id, made))
     booking.changes.state_changes.append(loan)
     before, after = got.views

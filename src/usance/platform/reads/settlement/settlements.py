@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
 from usance.books.loans.amounts import FACT_AMOUNTS
-from usance.platform.ledger.fact_postings import amounts_on
+from usance.platform.ledger.fact_postings import whole_amounts
 from usance.platform.lender import Lender
 from usance.platform.reads.shapes import day_text, moment_text
 from usance.platform.records.loan_record import LoanRecord, load_loans
@@ -115,7 +115,7 @@ async def claims(
 
 def recovered_of(loans: Iterable[LoanRecord], today: date) -> dict[int, int]:
     """Amounts recovered on loans since they were compensated, by loan."""
-    return {loan.loan_id: amounts_on(loan, loan.facts, today, loan.fee_ppm or 0)[RECOVERED]
+    return {loan.loan_id: whole_amounts(loan, loan.facts, today, loan.fee_ppm or 0)[RECOVERED]
             for loan in loans}  # fmt: skip
 
 
