@@ -135,9 +135,7 @@ def source_columns(mandates: Mandates) -> SourceColumns:
     """The arrays of a file of mandates."""
     rows, platform = mandates.mandates, mandates.platform
     own = [each.eligibility for each in rows]
-    limits = [
-        (column, each) for column, row in enumerate(rows) for each in row.concentration_limits
-    ]
+    limits = [(n, each) for n, row in enumerate(rows) for each in row.concentration_limits]
     codes = {
         "region": _codes([*(each.regions for each in own), _named(limits, "region")]),
         "channel": _codes([*(each.channels for each in own), _named(limits, "channel")]),

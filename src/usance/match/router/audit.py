@@ -100,7 +100,7 @@ def _partner_parts(lead: Mandate, amount: I64) -> I64:
 def _with_partner_parts(
     number: int, mandates: Mandates, result: RoutingResult, here: I64, lent: I64
 ) -> tuple[I64, I64]:
-    """What a mandate lent, in order of request: of its own loans, and of those it is partner of."""
+    """Rows and amounts that a mandate lent, of its own loans and of those it is partner of."""
     own = mandates.mandates[number]
     first, last = to_day(own.valid_from), to_day(own.valid_to)
     rows, parts = [here], [lent]

@@ -97,7 +97,7 @@ def _owed(context: RunContext, month: int, book: Book) -> I64:
 
 
 def _of_partners(context: RunContext, month: int, book: Book) -> I64:
-    """What co-funded loans, which stand in the tape with their leads, move to each source."""
+    """Principal of co-funded loans, which the tape has with their leads, moved to each source."""
     moved = np.zeros(context.sources + 1, np.int64)
     shares = arrays(book.read("shares"))
     if not len(shares["loan_id"]):

@@ -173,7 +173,7 @@ def ask_candidates(moment: Moment, placement: Placement, start: int) -> None:
 
 
 def _answer(moment: Moment, loan_id: int, candidate: Mapping[str, Any]) -> bool | None:
-    """What a source says at once; a partner that says nothing does not lend."""
+    """The answer of a source that answers at once; a partner that says nothing does not lend."""
     source, on = candidate["source"], moment.business_date
     said = moment.services.answers(loan_id, source, on)
     partners = [each for each, _ in candidate.get("shares", ()) if each != source]
