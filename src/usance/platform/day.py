@@ -197,7 +197,7 @@ async def _pieces(platform: Platform, half: HalfDay) -> AsyncIterator[Piece]:
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         parameters = (await now(transaction, platform.services)).lender.parameters
         rules = ServicingRules.at(day, parameters)
-        async for folds in fold_columns(transaction, open_only=True):
+        async for folds in fold_columns(transaction, open_only=True, with_posted=False):
             piece = Piece(len(folds.rows) + len(folds.others))
             is_later = folds.through > to_day(day)  # facts of a later day: served as of then
             _arrears(folds.only(~is_later), half, rules, piece)

@@ -52,6 +52,9 @@ async def load_book(
     """
     tables = {name: _of_months(book, name, months) for name in LOADED}
     counts = await load_tables(connection, tables, triggers, fees or {})
+    limits = _of_months(book, "limits", months)
+    if limits.num_rows:
+        await load_rows(connection, TABLES["limits"], limits)
     if tables["loans"].num_rows:
         loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
         day = last_of_month(max(months))

@@ -47,6 +47,10 @@ async def continue_book(connection: asyncpg.Connection, book: Book, lake: Path) 
         "update usance.periods set state = $2, known_at = $3, closing_at = $3 "
         "where period = $1 and state = $4", last.month, CLOSED, known_at, OPEN,
     )  # fmt: skip
+    await connection.execute(  # what is booked before that month has come is dated into it
+        "insert into usance.periods (period, state) values ($1, $2) on conflict do nothing",
+        last.month + 1, OPEN,
+    )  # fmt: skip
     await connection.execute(
         "insert into usance.closes (name, close_no, period, first, last, known_at, closed_at, "
         "state, loans, journals, controls) values ($1, $2, $3, $4, $5, $6, $6, 'effective', $7, 0, "

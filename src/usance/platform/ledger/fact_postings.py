@@ -34,6 +34,7 @@ from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRan
 from usance.loan.facts import Fact, visible
 from usance.loan.stored_rows import terms_of_row
 from usance.platform.records.loan_record import LoanRecord
+from usance.platform.refusals import PeriodNotOpen
 from usance.platform.store.write_set import WriteSet
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class Books:
 
     def period_for(self, month: int) -> int:
         """The month itself while it is open, else the first open one after it."""
+        if not self.open_periods:
+            raise PeriodNotOpen("no month is open", where="the ledger",
+                                fix="Book it when the next month has come")  # fmt: skip
         return next((each for each in self.open_periods if each >= month), self.open_periods[-1])
 
 
