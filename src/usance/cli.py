@@ -174,7 +174,7 @@ def usance(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     wide: Annotated[  # noqa: ARG001 -- taken out of the words before, wherever it stands
-        bool, typer.Option(_WIDE, help="Tables in one piece on a terminal, however narrow.")
+        bool, typer.Option(_WIDE, help="Tables in one piece, however wide.")
     ] = False,
 ) -> None:
     """An open credit platform: every figure comes from the same terms and facts."""

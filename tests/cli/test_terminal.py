@@ -1,4 +1,4 @@
-"""A terminal gets tables in its own width; `--wide` and a pipe get them in one piece."""
+"""A terminal gets tables in its width, a pipe in that of COLUMNS; `--wide` keeps one piece."""
 
 from __future__ import annotations
 
@@ -50,6 +50,13 @@ def test_tables_fit_the_terminal(usance: Usance, tmp_path: Path, place: str) -> 
     assert max(map(len, shown)) <= COLUMNS
     words = {word for line in piped for word in line.split()}
     assert words == {word for line in shown for word in line.split()}
+
+    surroundings = {**os.environ, "COLUMNS": str(COLUMNS)}
+    command = [str(Path(sys.executable).parent / "usance"), *call]
+    narrow = subprocess.run(
+        command, env=surroundings, text=True, stdout=subprocess.PIPE, check=True
+    )
+    assert narrow.stdout.splitlines() == shown
 
     wide = on_terminal(tmp_path, *(["--wide", *call] if place == "first" else [*call, "--wide"]))
     assert wide == piped

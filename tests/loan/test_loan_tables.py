@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
@@ -12,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from usance.base.errors import UsanceError
+from usance.base.parameters import Parameters
 from usance.cli import main
 from usance.loan import exact
 from usance.loan.documents import read_loan
 from usance.loan.exact.plan import schedule
+from usance.loan.quote import quote
 
 CONVENTIONS = ("level_monthly", "equal_principal_monthly", "level_daily", "")
 
@@ -148,8 +151,42 @@ def test_tables_that_are_wrong(text: str, said: str, capsys: pytest.CaptureFixtu
 
 def test_tables_are_for_tables(capsys: pytest.CaptureFixture[str]) -> None:
     written(1)
-    for call in (["quote", "loans.csv"], ["schedule", "loans.csv", "--rate", "1%"],
+    Path("loan.yaml").write_text(
+        "terms: {principal: 900, rate: 9%, instalments: 3, disbursed_on: 2024-01-15}"
+    )
+    for call in (["schedule", "loans.csv", "--rate", "1%"],
+                 ["quote", "loan.yaml", "--out", "q.csv"],
                  ["schedule", "loan.yaml", "--map", "m.yaml"]):  # fmt: skip
         assert main(["loan", *call]) == 2
-    assert issubclass(UsanceError, Exception)
-    assert "is a table of loans" in capsys.readouterr().err
+        assert "a table" in capsys.readouterr().err
+
+
+def test_quotes_are_those_of_each_loan(capsys: pytest.CaptureFixture[str]) -> None:
+    loans, _ = written(12)
+    loans[0]["rate"] = "60%"  # above any cap
+    with Path("loans.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(loans[0]))
+        writer.writeheader()
+        writer.writerows(loans)
+    Path("m.yaml").write_text("columns: {principal: principal}")
+    call = ["loan", "quote", "loans.csv", "--map", "m.yaml", "--json"]
+    assert main(call) == 0
+    out, err = capsys.readouterr()
+    rows = {row["loan"]: row for row in map(json.loads, out.splitlines())}
+    assert list(rows) == [loan["loan"] for loan in loans]
+    refused = 0
+    for loan in loans:
+        row, terms = rows[str(loan["loan"])], read_loan(document(loan, [])).terms[0]
+        if row["refused"]:
+            refused += 1
+            with pytest.raises(UsanceError, match=re.escape(row["refused"])):
+                quote(terms, Parameters.load())
+            assert row["cost_minor"] is None
+            continue
+        offer = quote(terms, Parameters.load())
+        for name in ("instalment_minor", "total_to_pay_minor", "cost_minor", "vat_minor"):
+            assert row[name] == getattr(offer, name), name
+        for name in offer.rates.__slots__:
+            assert row[name] == getattr(offer.rates, name), name
+    assert 0 < refused < len(loans)
+    assert f"12 quotes, {refused} of them refused" in err

@@ -24,6 +24,7 @@ from usance.assess.errors import DataError
 from usance.base.arrays import F64, I64
 from usance.base.column_files import ColumnNames, plainly_written
 from usance.base.csv_lines import row_place, separator_of
+from usance.base.encodings import csv_refusal
 
 EMPTY_WORDS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """Words that files write for an empty cell."""
@@ -71,6 +72,10 @@ def no_column(table: Table, name: str) -> DataError:
     """The error for a column that is not there."""
     from difflib import get_close_matches
 
+    ours = next((our for our, theirs in table.own.items() if theirs == name), "")
+    if ours:
+        fix = f"Write {ours}, as the mapping calls it"
+        return DataError(f"column '{name}' has another name here", where=table.file, fix=fix)
     written = [table.own.get(each, each) for each in table.columns]
     near = get_close_matches(table.own.get(name, name), written, n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(written[:12])}"
@@ -97,7 +102,8 @@ def read_table(path: Path | str, names: ColumnNames | None = None) -> Table:
         read = _parquet(file) if file.suffix == ".parquet" else _csv(file)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
         fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
-        raise DataError(f"cannot be read: {error}", where=str(path), fix=fix) from error
+        what, fix = csv_refusal(file) or (f"cannot be read: {error}", fix)
+        raise DataError(what, where=str(path), fix=fix) from error
     _check_names(read.column_names, str(path))
     if not read.num_rows:
         raise DataError("has no rows", where=str(path), fix="Give at least one row")

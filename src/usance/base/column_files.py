@@ -32,6 +32,7 @@ from usance.base.arrays import I64
 from usance.base.codes import Currency
 from usance.base.csv_lines import row_lines, row_word, separator_of
 from usance.base.dates import to_day
+from usance.base.encodings import csv_refusal
 from usance.base.errors import DocumentError, InputError, UsanceError, raise_all, unknown
 from usance.base.fields import file_fields, text
 from usance.base.rates import Rate
@@ -348,7 +349,8 @@ def _read(path: Path) -> Any:
         return pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError, csv.Error) as error:
         fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
-        raise DocumentError(f"cannot be read: {error}", where=str(path), fix=fix) from error
+        what, fix = csv_refusal(path) or (f"cannot be read: {error}", fix)
+        raise DocumentError(what, where=str(path), fix=fix) from error
 
 
 def _lines_of(rows: int) -> I64:

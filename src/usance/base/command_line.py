@@ -189,16 +189,17 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 0) -> None:
     """A table for people, right-aligned but for the first `left` columns.
 
-    A pipe gets it as it is. A terminal gets pieces that fit its width, each beginning with the
-    first column, and a pager if they are longer than its height.
+    A pipe gets it in one piece, so that a line of it can be searched for, unless COLUMNS says how
+    wide it may be. A terminal gets pieces that fit its width, each beginning with the first column,
+    and a pager if they are longer than its height.
     """
     from rich.console import Console
 
     terminal = Console() if sys.stdout.isatty() else None
-    if terminal is None or getattr(sys.stdout, "is_wide", False):
+    if getattr(sys.stdout, "is_wide", False):
         lines = _table_lines(headings, rows, left)
     else:
-        pieces = column_pieces(headings, rows, terminal.width)
+        pieces = column_pieces(headings, rows, terminal.width if terminal else _pipe_width())
         lines = []
         for piece in pieces:
             part = [[row[at] for at in piece] for row in rows]
@@ -211,6 +212,12 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left:
         return
     for line in lines:
         print_line(line)
+
+
+def _pipe_width() -> int:
+    """Columns of a pipe: those that COLUMNS says, else as many as a table has."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and len(said) < 5 and int(said) else _UNLIMITED_COLUMNS
 
 
 def column_pieces(

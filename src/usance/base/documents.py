@@ -27,6 +27,7 @@ from yaml.composer import Composer
 from yaml.resolver import Resolver
 
 from usance.base.dates import parse_date
+from usance.base.encodings import utf8_fix
 from usance.base.errors import DateError, DocumentError, InputError
 
 _FOLDED = "Nest less, and write values out instead of using anchors and aliases"
@@ -87,7 +88,7 @@ def read_text(path: Path | str) -> str:
         raise fail("is a folder", fix="Name a file inside it") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise fail(f"line {line} is not UTF-8", fix="Save the file as UTF-8") from None
+        raise fail(f"line {line} is not UTF-8", fix=utf8_fix(error.object)) from None
     except OSError as error:
         raise fail(f"cannot be read: {error.strerror}", fix="Check its permissions") from None
     if not text.strip():

@@ -44,7 +44,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 Reader = Callable[[Any, str], T]
-"""Turns what was written into a value, or raises an error with the place it is given."""
+"""Turns what was written into a value, or raises an error with the place it is given.
+
+Places of a large document cost more than its values, so a reader is asked without one first, and
+again with it if it refuses: it keeps no place and changes nothing.
+"""
 
 _WHOLE = re.compile(r"-?[0-9]{1,200}")
 _NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?")
@@ -88,6 +92,10 @@ class Fields:
         """The place of a part of this mapping, for a message."""
         return self._places(self._below(*path))
 
+    def place_of(self, *path: str | int) -> Callable[[], str]:
+        """The same for later: worked out only if a message needs it."""
+        return partial(self._places, self._below(*path))
+
     def accept_former(self, **names: str) -> None:
         """Read keys that are written by their former names: `accept_former(mix="limits")`."""
         for former, name in names.items():
@@ -98,7 +106,9 @@ class Fields:
 
     def _below(self, *path: str | int) -> DocumentPath:
         """A path below this mapping, under the names that are written there."""
-        return (*self._path, *(self._former.get(str(step), step) for step in path[:1]), *path[1:])
+        if not path or path[0] not in self._former:
+            return (*self._path, *path)
+        return (*self._path, self._former[str(path[0])], *path[1:])
 
     def wrong(self, what: str, fix: str, *path: str | int) -> None:
         """Keep a problem of this mapping or a part of it."""
@@ -114,6 +124,15 @@ class Fields:
         if self._given[key] is None:
             self.wrong(f"{key} is empty", "Fill it in, or leave the key out", key)
             return None
+        return self._read(key, read)
+
+    def _read(self, key: str, read: Reader[T]) -> T | None:
+        """The value of a key that is there; its place is worked out only if it is refused."""
+        before = len(self.problems)
+        try:
+            return read(self._given[key], "")
+        except UsanceError:
+            del self.problems[before:]
         try:
             return read(self._given[key], self.where(key))
         except InputError as error:
@@ -316,6 +335,11 @@ def one_of(choices: type[E]) -> Reader[E]:
         raise unknown(noun, str(given), names, where=where)
 
     return member
+
+
+def labels_of(choices: type[Enum]) -> tuple[str, ...]:
+    """The names of the members of a closed set, as `one_of` reads them."""
+    return tuple(_by_label(choices))
 
 
 @cache

@@ -252,11 +252,11 @@ def grid(
     as_json: AsJson = False,
 ) -> None:
     """Print a result of a class over two axes, such as multiples of default and prepayment."""
-    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import checked_deal
     from usance.fund.grids import grid_of, read_axis
 
-    deal, rows, columns = read_deal(file), read_axis(down, "--down"), read_axis(across, "--across")
-    cells = grid_of(deal, of_class, result, rows, columns)
+    rows, columns = read_axis(down, "--down"), read_axis(across, "--across")
+    cells = grid_of(checked_deal(file), of_class, result, rows, columns)
     if as_json:
         print_answer([
             {rows.unit: d, columns.unit: a, _RESULTS[result]: value}

@@ -21,7 +21,8 @@ from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import Fields, Reader, day, file_fields, one_of, text, whole_of
 from usance.base.formulas import Formula
 from usance.base.rates import PPM
-from usance.fund.deal_file import formula, list_of, names
+from usance.fund.deal import Deal
+from usance.fund.deal_file import formula, list_of, names, read_deal
 from usance.fund.errors import DealError
 from usance.fund.pool_columns import check_criterion
 
@@ -76,6 +77,12 @@ def read_terms(path: Path | str) -> DealTerms:
     terms = terms_of_fields(fields)
     raise_all(fields.problems)
     return terms
+
+
+def checked_deal(path: Path | str) -> Deal:
+    """The deal of a file whose terms are sound as well."""
+    read_terms(path)
+    return read_deal(path)
 
 
 def terms_of_fields(fields: Fields) -> DealTerms:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64, Bools
+from usance.base.encodings import csv_refusal
 from usance.base.errors import unknown
 from usance.base.formula_types import FormulaType, Span, Truth, TypeRules, type_of
 from usance.base.formulas import Formula, Literal, Name
@@ -87,7 +88,8 @@ def read_pool(path: Path | str) -> PoolColumns:
         raise PoolError("no such file", where=str(path), fix=fix) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         fix = "Give a CSV with a header, or Parquet"
-        raise PoolError(f"cannot be read: {error}", where=str(path), fix=fix) from None
+        what, fix = csv_refusal(file) or (f"cannot be read: {error}", fix)
+        raise PoolError(what, where=str(path), fix=fix) from None
     return pool_of_table(table, str(path))
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from usance.base.packs import CountryPack
     from usance.loan.documents import LoanDocument
     from usance.loan.loan import Loan
+    from usance.loan.loan_tables import LoanTable
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -174,19 +175,46 @@ def _table_of_loans(file: Path, options: dict[str, str], pack: str) -> TableOfLo
 
 @app.command()
 @with_terms_options
-def quote(given: LoanInput | TableOfLoans, as_json: AsJson = False) -> None:
-    """Price a loan: its cost and annual rates, held against the cap in force."""
+def quote(
+    given: LoanInput | TableOfLoans, mapping: MappingFile = None, out: OutFile = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Price a loan, or every loan of a table: cost and annual rates, held against the cap."""
     from usance.loan import presentation
     from usance.loan.quote import quote as priced
 
     if isinstance(given, TableOfLoans):
-        fix = "Give a loan document, or the table to `usance loan schedule`"
-        raise InputError("is a table of loans", where=str(given.file), fix=fix)
+        _quote_many(given, mapping, out, as_json)
+        return
+    _refuse_table_options(mapping, out)
     offer = priced(given.terms, given.pack.parameters)
     if as_json:
         print_answer(presentation.quote_json(offer))
     else:
         print_pairs(presentation.quote_pairs(offer, note=given.note))
+
+
+def _quote_many(given: TableOfLoans, mapping: Path | None, out: Path | None, as_json: bool) -> None:
+    from usance.base.table_files import print_table_rows
+    from usance.loan.quote_table import quote_table
+
+    loans = _loans_of_table(given, mapping, out)
+    made = quote_table(loans, given.pack)
+    print_table_rows(made, out, as_json=as_json)
+    refused = sum(bool(why) for why in made["refused"].to_pylist())
+    _tell_many(f"{len(loans.loans):,} quotes, {refused:,} of them refused", out)
+
+
+def _loans_of_table(given: TableOfLoans, mapping: Path | None, out: Path | None) -> LoanTable:
+    """The loans of a table under our names; the place of the answer is looked at first."""
+    from usance.base.column_files import ColumnNames
+    from usance.base.table_files import check_table_place
+    from usance.loan.loan_tables import read_loan_table
+
+    if out is not None:
+        check_table_place(out)
+    names = ColumnNames.read(mapping) if mapping else ColumnNames()
+    return read_loan_table(given.file, names, given.pack.currency)
 
 
 @app.command()
@@ -218,14 +246,10 @@ def schedule(
 def _schedule_many(
     given: TableOfLoans, mapping: Path | None, out: Path | None, as_json: bool
 ) -> None:
-    from usance.base.column_files import ColumnNames
-    from usance.base.table_files import check_table_place, print_table_rows
-    from usance.loan.loan_tables import read_loan_table, schedule_table
+    from usance.base.table_files import print_table_rows
+    from usance.loan.loan_tables import schedule_table
 
-    if out is not None:
-        check_table_place(out)
-    names = ColumnNames.read(mapping) if mapping else ColumnNames()
-    loans = read_loan_table(given.file, names, given.pack.currency)
+    loans = _loans_of_table(given, mapping, out)
     made = schedule_table(loans)
     print_table_rows(made, out, as_json=as_json)
     _tell_many(f"{made.num_rows:,} instalments of {len(loans.loans):,} loans", out)

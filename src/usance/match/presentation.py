@@ -84,6 +84,7 @@ def print_explained_loan(answer: dict[str, Any], currency: str) -> None:
         ("funded by", answer["name"]),
         ("asked", ", ".join(others.get(each, f"source {each}") for each in answer["asked"])
          or "nobody"),
+        *([("declined by", ", ".join(answer["declined"]))] if answer["declined"] else []),
         ("plan", f"number {answer['plan']}"),
         ("next best", f"{best['name']}, {left} after the price of limits" if best else "nobody"),
     ])  # fmt: skip

@@ -15,7 +15,9 @@ import pytest
 
 from tests.platform.api.borrowers import registered
 from tests.platform.api.served import USANCE, Served
+from tests.platform.api.test_collections import approved
 from tests.platform.browser.conftest import Watched
+from tests.platform.browser.test_every_page import CORPUS, problems_of
 from tests.platform.browser.test_screens import found_by_axe
 from usance.platform.store.database import server_of
 from usance.platform.store.server import Embedded
@@ -95,6 +97,41 @@ def test_thirty_cases_are_worked_without_the_mouse(browser: Any, desk: Served) -
     assert [each["amount_minor"] for each in told] == [12_000]
     watched.context.close()
     assert watched.problems == []
+
+
+def test_an_agency_works_its_case_at_its_own_desk(browser: Any, desk: Served) -> None:
+    contract = {"name": "north", "commission_ppm": 200_000, "max_cases": 2,
+                "valid_from": "2024-07-01"}  # fmt: skip
+    approved(desk, "/v1/agencies", contract)
+    made = approved(desk, "/v1/keys", {"kind": "agency", "party": "north", "scopes": ["agency"]})
+    user = desk.get("/v1/cases?limit=1", "operations").json()["data"][0]["user"]
+    placed = desk.post("/v1/agencies/north/placements", {"users": [user]}, "operations")
+    assert placed.status_code == 201, placed.text
+    watched = Watched(browser, desk.url)
+    page, found = watched.page, {}
+    page.goto("/desk/enter")
+    found["entrance"] = problems_of(page)
+    page.reload()
+    watched.type_into("key", made.get("key") or made["answer"]["key"])
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/desk")
+    found["desk"] = problems_of(page)
+    page.locator("textarea").fill(f"case,reference,paid_on,amount\n{CORPUS},1,2024-07-02,1.00")
+    page.get_by_role("button", name="Report").click()
+    page.locator("#content [role=alert]").wait_for()
+    found["refused report"] = problems_of(page)
+    page.goto("/desk")
+    page.keyboard.press("x")
+    page.wait_for_url("**/desk/cases/ca_*")
+    page.get_by_role("button", name="Begin the contact").wait_for()
+    page.keyboard.press("b")
+    page.wait_for_url(re.compile("done=begin"))
+    page.keyboard.press("r")
+    page.wait_for_url(re.compile("done=reached"))
+    found["case"] = problems_of(page)
+    assert user not in page.content()
+    watched.context.close()
+    assert (found, watched.problems) == ({each: [] for each in found}, [])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.platform.api.borrowers import drawn, paying, registered, today
+from tests.platform.api.borrowers import drawn, paying, today
 from tests.platform.api.served import Served, new_ref
 from tests.platform.applicants import GOOD, WATCHED
 from tests.platform.browser.conftest import Watched
@@ -136,11 +136,18 @@ def test_every_page_of_the_console_is_clean_and_fits_a_phone(
 def test_every_page_of_borrowers_and_institutions_is_clean_and_fits_a_phone(
     browser: Any, served: Served
 ) -> None:
-    user = registered(served)
+    named = {"client_ref": f"{CORPUS} {new_ref()}", "region": 3}
+    user = served.post("/v1/users", named).json()["user"]
     body = {"user": user, "product": "instalment", "inputs": GOOD}
     assert served.post("/v1/applications", body).json()["outcome"] == "approved"
     wanted = {"user": user, "product": "instalment", "amount_minor": 600_000, "months": 6}
     loan = served.post("/v1/drawdowns", wanted).json()["loan"]
+    paid = paying(served, loan, 10_000, ref=f"{CORPUS} {new_ref()}")
+    assert served.post("/v1/payments", paid, "provider").is_success
+    told = {"subject": "amount", "text": CORPUS}
+    assert served.post(f"/v1/users/{user}/complaints", told).is_success
+    asked = {"loan": loan, "reason": "illness", "text": CORPUS}
+    assert served.post(f"/v1/users/{user}/hardship", asked).is_success
     link = served.post(f"/v1/users/{user}/links", {}).json()["url"]
     watched = Watched(browser, served.url)
     page, found = watched.page, {}

@@ -9,7 +9,7 @@ Of the outcomes of its rows 1 is bad, 0 is good, and there must be enough of bot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from usance.assess.applicant_file import Table, no_column, numbers_and_texts
 from usance.assess.errors import DataError
 from usance.base.arrays import F64
+from usance.base.column_files import ColumnNames
 from usance.base.errors import raise_all
 
 _SIGNS = {"+": 1, "-": -1}
@@ -42,6 +43,26 @@ class Recipe:
         """Columns that have another role than to be an input."""
         roles = {self.target, self.identity, self.time, self.only.partition("=")[0]}
         return {*roles, *self.excluded, *self.groups}
+
+    def in_our_names(self, names: ColumnNames) -> Recipe:
+        """The same recipe, where it names columns as their file does.
+
+        >>> names = ColumnNames({"income": "Einkommen"})
+        >>> Recipe("target", excluded=("Einkommen", "age")).in_our_names(names).excluded
+        ('income', 'age')
+        """
+        ours = {theirs: name for name, theirs in names.columns.items()}
+
+        def own(column: str) -> str:
+            return ours.get(column, column)
+
+        column, equals, value = self.only.partition("=")
+        return replace(
+            self, target=own(self.target), identity=own(self.identity), time=own(self.time),
+            excluded=tuple(map(own, self.excluded)), kept=tuple(map(own, self.kept)),
+            groups=tuple(map(own, self.groups)), only=f"{own(column)}{equals}{value}",
+            trends={own(each): sign for each, sign in self.trends.items()},
+        )  # fmt: skip
 
     @classmethod
     def from_dict(cls, read: Mapping[str, Any]) -> Recipe:

@@ -195,6 +195,7 @@ def train(
         fix = "Give another folder; an approved model is never replaced"
         raise ModelError("holds a model with an approval", where=str(out), fix=fix)
     table = read_table(data, names)
+    recipe = recipe.in_our_names(names) if names else recipe
     model = fit_table(table, recipe, threads=threads, digest=_digest(Path(data)))
     write_model(model, folder, card)
     return model

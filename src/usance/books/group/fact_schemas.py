@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from usance.base.fields import Reader, amount_of, day, one_of, rate_of, text, whole_of
+from usance.base.codes import IfrsAdjustment
+from usance.base.daycount import DayCount
+from usance.base.fields import Reader, amount_of, day, labels_of, one_of, rate_of, text, whole_of
 from usance.base.rates import PPM
 from usance.books.group import readers as r
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.rules import Activity
-from usance.capital.awards import Award, Source, UnitKind
+from usance.capital.awards import Award, CostFunction, Source, UnitKind
 from usance.capital.dividends import Market
 
 
@@ -32,13 +34,47 @@ class AmountSign(Enum):
     FREE = "free"
 
 
+class ValueForm(Enum):
+    """The form in which the value of a key is written, for whoever asks a person for it."""
+
+    TEXT = "text"
+    CHOICE = "one of a list"
+    DAY = "day"
+    DAYS = "days"
+    WHOLE = "whole number"
+    ENTITY = "entity, by its number"
+    RATE = "rate"
+    RATES = "rates or ratios"
+    PRICE = "price"
+    AMOUNT = "amount"
+    AMOUNTS = "amounts"
+    MONEY = "amount with its currency"
+    LINES = "lines of an entry"
+    TRANCHES = "units and the days they vest on"
+    SHARES = "shares by name"
+    TREE = "names and values"
+
+
+class KeyType(NamedTuple):
+    """The type of a key's value: how it is read, its form, and what there is to choose."""
+
+    reader: Callable[[str], Reader[Any]]
+    form: ValueForm
+    choices: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class DetailKey:
     """One key of a detail; the reader is made for the fact's currency."""
 
-    reader: Callable[[str], Reader[Any]]
+    type: KeyType
     needed: bool = True
     default: Any = None
+
+    @property
+    def reader(self) -> Callable[[str], Reader[Any]]:
+        """The maker of its reader."""
+        return self.type.reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,91 +89,117 @@ class FactSchema:
     keys: Mapping[str, DetailKey] = field(default_factory=dict)
 
 
-def _need(reader: Reader[Any]) -> DetailKey:
-    return DetailKey(lambda _: reader)
+E = TypeVar("E", bound=Enum)
 
 
-def _may(reader: Reader[Any], default: Any = None) -> DetailKey:
-    return DetailKey(lambda _: reader, needed=False, default=default)
+def _typed(reader: Reader[Any], form: ValueForm, choices: tuple[str, ...] = ()) -> KeyType:
+    return KeyType(lambda _: reader, form, choices)
 
 
-_entity = whole_of(1, 2**15 - 1)
-_lines = DetailKey(r.lines_of)
-_cash = r.account_of("cash", "restricted_cash")
-_borrowed = r.account_of("trust_investors", "trust_investors_non_current", "short_term_loans")
-_issued = r.account_of(
+def _member(kind: type[E], reader: Reader[E] | None = None) -> KeyType:
+    return _typed(reader or one_of(kind), ValueForm.CHOICE, labels_of(kind))
+
+
+def _account(*names: str) -> KeyType:
+    return _typed(r.account_of(*names), ValueForm.CHOICE, names)
+
+
+def _whole(lowest: int, highest: int) -> KeyType:
+    return _typed(whole_of(lowest, highest), ValueForm.WHOLE)
+
+
+def _amount(lowest: int) -> KeyType:
+    return KeyType(lambda code: amount_of(code, lowest), ValueForm.AMOUNT)
+
+
+def _need(kind: KeyType) -> DetailKey:
+    return DetailKey(kind)
+
+
+def _may(kind: KeyType, default: Any = None) -> DetailKey:
+    return DetailKey(kind, needed=False, default=default)
+
+
+_text, _day = _typed(text, ValueForm.TEXT), _typed(day, ValueForm.DAY)
+_days, _price = _typed(r.days, ValueForm.DAYS), _typed(r.price, ValueForm.PRICE)
+_tree = _typed(r.passed_through, ValueForm.TREE)
+_entity = _typed(whole_of(1, 2**15 - 1), ValueForm.ENTITY)
+_lines = _need(KeyType(r.lines_of, ValueForm.LINES))
+_amounts = _need(KeyType(r.amounts_of, ValueForm.AMOUNTS))
+_tag = _member(IfrsAdjustment, r.tag)
+_cash = _account("cash", "restricted_cash")
+_borrowed = _account("trust_investors", "trust_investors_non_current", "short_term_loans")
+_issued = _account(
     "trust_investors", "trust_investors_non_current", "short_term_loans", "other_long_term"
 )
 _invested = _may(
-    r.account_of("short_term_investments", "other_non_current"), default="short_term_investments"
+    _account("short_term_investments", "other_non_current"), default="short_term_investments"
 )
-_lasting = r.account_of("property", "land_use_rights", "intangibles")
-_function = r.account_of("servicing_cost", "marketing", "administration")
-_rate = rate_of(0, 10 * PPM)
+_lasting = _account("property", "land_use_rights", "intangibles")
+_function = _account("servicing_cost", "marketing", "administration")
+_rate = _typed(rate_of(0, 10 * PPM), ValueForm.RATE)
 _to = {"to": _need(_entity)}
 _party = FactSchema(needs_party=True)
-_invoice = FactSchema(needs_party=True, keys={"due_on": _may(day)})
-_deposit = FactSchema(keys={"as": _need(r.account_of("restricted_cash", "security_deposits"))})
+_invoice = FactSchema(needs_party=True, keys={"due_on": _may(_day)})
+_deposit = FactSchema(keys={"as": _need(_account("restricted_cash", "security_deposits"))})
 _investment = FactSchema(keys={"asset": _invested})
 _contract = {
-    "name": _need(text),
-    "face": DetailKey(lambda code: amount_of(code, 1)),
+    "name": _need(_text),
+    "face": _need(_amount(1)),
     "rate": _may(_rate, default=0),
-    "a_year": _may(whole_of(1, 365), default=1),
-    "days": _need(r.days),
-    "costs": DetailKey(lambda code: amount_of(code, 0), needed=False, default=0),
+    "a_year": _may(_whole(1, 365), default=1),
+    "days": _need(_days),
+    "costs": _may(_amount(0), default=0),
 }
 _settled = FactSchema(
-    is_computed=True, keys={"name": _need(text), "as": _need(one_of(r.PaymentPurpose))}
+    is_computed=True, keys={"name": _need(_text), "as": _need(_member(r.PaymentPurpose))}
 )
 _plain = FactSchema()
 
 FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.OPENING_BALANCE: FactSchema(
-        AmountSign.NONE, keys={"tag": _may(r.tag), "lines": _lines}
+        AmountSign.NONE, keys={"tag": _may(_tag), "lines": _lines}
     ),
     GroupFactKind.MANUAL_ENTRY: FactSchema(
         AmountSign.NONE,
         keys={
-            "actor": _need(text),
-            "reason": _need(text),
-            "tag": _may(r.tag),
-            "activity": _may(one_of(Activity), default=Activity.NONE),
+            "actor": _need(_text),
+            "reason": _need(_text),
+            "tag": _may(_tag),
+            "activity": _may(_member(Activity), default=Activity.NONE),
             "lines": _lines,
         },
     ),
-    GroupFactKind.REVERSED: FactSchema(
-        AmountSign.NONE, keys={"fact": _need(whole_of(1, 2**63 - 1))}
-    ),
+    GroupFactKind.REVERSED: FactSchema(AmountSign.NONE, keys={"fact": _need(_whole(1, 2**63 - 1))}),
     GroupFactKind.FUNDING_RAISED: FactSchema(
         is_computed=True,
         keys={
-            "deal": _need(text),
+            "deal": _need(_text),
             "lender": _need(_borrowed),
             "rate": _need(_rate),
-            "day_count": _may(r.day_count, default=r.ACT_365),
+            "day_count": _may(_member(DayCount, r.day_count), default=r.ACT_365),
             "cash": _may(_cash),
-            "value_on": _may(day),
+            "value_on": _may(_day),
         },
     ),
     GroupFactKind.FUNDING_REPAID: FactSchema(
-        is_computed=True, keys={"deal": _need(text), "value_on": _may(day)}
+        is_computed=True, keys={"deal": _need(_text), "value_on": _may(_day)}
     ),
-    GroupFactKind.FUNDING_INTEREST_PAID: FactSchema(is_computed=True, keys={"deal": _need(text)}),
+    GroupFactKind.FUNDING_INTEREST_PAID: FactSchema(is_computed=True, keys={"deal": _need(_text)}),
     GroupFactKind.FUNDING_WRITTEN_DOWN: FactSchema(
         is_computed=True,
         keys={
-            "deal": _need(text),
-            "as": _may(one_of(r.WrittenDown), default=r.WrittenDown.PRINCIPAL),
+            "deal": _need(_text),
+            "as": _may(_member(r.WrittenDown), default=r.WrittenDown.PRINCIPAL),
         },
     ),
     GroupFactKind.FUNDING_SCHEDULE: FactSchema(
         AmountSign.NONE,
         is_computed=True,
         keys={
-            "deal": _need(text),
-            "days": _need(r.days),
-            "amounts": DetailKey(r.amounts_of),
+            "deal": _need(_text),
+            "days": _need(_days),
+            "amounts": _amounts,
         },
     ),
     GroupFactKind.RESIDUAL_DISTRIBUTED: FactSchema(keys={"to": _may(_entity)}),
@@ -160,8 +222,8 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.FEES_HISTORY: FactSchema(
         AmountSign.NONE,
         keys={
-            "entering": DetailKey(r.amounts_of),
-            "never_paid": DetailKey(lambda code: amount_of(code, 0)),
+            "entering": _amounts,
+            "never_paid": _need(_amount(0)),
         },
     ),
     GroupFactKind.COST_INCURRED: FactSchema(keys={"function": _need(_function)}),
@@ -170,13 +232,13 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
         AmountSign.FREE,
         is_computed=True,
         keys={
-            "driver": _need(r.cost_driver),
-            "price": _may(r.price),
+            "driver": _need(_member(r.CostDriver, r.cost_driver)),
+            "price": _may(_price),
             "rate": _may(_rate),
         },
     ),
     GroupFactKind.COST_PREPAID: FactSchema(
-        keys={"function": _need(_function), "first": _need(day), "last": _need(day)}
+        keys={"function": _need(_function), "first": _need(_day), "last": _need(_day)}
     ),
     GroupFactKind.BANK_INTEREST: _plain,
     GroupFactKind.SUBSIDY: _plain,
@@ -189,19 +251,19 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.ASSET_BOUGHT: FactSchema(
         keys={
             "asset": _need(_lasting),
-            "name": _need(text),
-            "months": _need(whole_of(1, 1200)),
+            "name": _need(_text),
+            "months": _need(_whole(1, 1200)),
             "function": _need(_function),
         }
     ),
     GroupFactKind.ASSET_SOLD: FactSchema(
-        AmountSign.FREE, is_computed=True, keys={"name": _need(text)}
+        AmountSign.FREE, is_computed=True, keys={"name": _need(_text)}
     ),
     GroupFactKind.ACQUISITION: FactSchema(
         keys={
             "acquired": _need(_entity),
             "lines": _lines,
-            "non_controlling": DetailKey(lambda code: amount_of(code, 0), needed=False, default=0),
+            "non_controlling": _may(_amount(0), default=0),
         }
     ),
     GroupFactKind.CAPITAL_CONTRIBUTED: FactSchema(keys=_to),
@@ -210,66 +272,77 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.NON_CONTROLLING_CONTRIBUTION: _plain,
     GroupFactKind.NON_CONTROLLING_DISTRIBUTION: _plain,
     GroupFactKind.SHARES_ISSUED: FactSchema(AmountSign.FREE, has_quantity=True),
-    GroupFactKind.SHARES_REPURCHASED: FactSchema(has_quantity=True, keys={"programme": _may(text)}),
+    GroupFactKind.SHARES_REPURCHASED: FactSchema(
+        has_quantity=True, keys={"programme": _may(_text)}
+    ),
     GroupFactKind.SHARES_RETIRED: FactSchema(AmountSign.NONE, has_quantity=True),
     GroupFactKind.SHARES_RESERVED: FactSchema(AmountSign.NONE, has_quantity=True),
     GroupFactKind.SHARES_REISSUED: FactSchema(has_quantity=True),
-    GroupFactKind.PROGRAMME_OPENED: FactSchema(keys={"name": _need(text), "until": _need(day)}),
+    GroupFactKind.PROGRAMME_OPENED: FactSchema(keys={"name": _need(_text), "until": _need(_day)}),
     GroupFactKind.GRANT: FactSchema(
         AmountSign.NONE,
         keys={
-            "name": _need(text),
-            "award": _need(one_of(Award)),
-            "fair_value": _need(r.price),
-            "exercise_price": _may(r.price, default=r.NOTHING),
-            "tranches": _need(r.tranches),
-            "functions": _may(r.functions, default=r.ALL_ADMINISTRATION),
+            "name": _need(_text),
+            "award": _need(_member(Award)),
+            "fair_value": _need(_price),
+            "exercise_price": _may(_price, default=r.NOTHING),
+            "tranches": _need(_typed(r.tranches, ValueForm.TRANCHES)),
+            "functions": _may(
+                _typed(r.functions, ValueForm.SHARES, labels_of(CostFunction)),
+                default=r.ALL_ADMINISTRATION,
+            ),
         },
     ),
     GroupFactKind.UNITS_CHANGED: FactSchema(
         AmountSign.FREE,
         has_quantity=True,
         keys={
-            "grant": _need(text),
-            "change": _need(one_of(UnitKind)),
-            "source": _may(one_of(Source), default=Source.NEW),
+            "grant": _need(_text),
+            "change": _need(_member(UnitKind)),
+            "source": _may(_member(Source), default=Source.NEW),
         },
     ),
     GroupFactKind.VESTING_ESTIMATE: FactSchema(
         AmountSign.NONE,
-        keys={"grant": _need(text), "shares": _may(r.shares), "leavers": _may(rate_of(0, PPM))},
+        keys={
+            "grant": _need(_text),
+            "shares": _may(_typed(r.shares, ValueForm.RATES)),
+            "leavers": _may(_typed(rate_of(0, PPM), ValueForm.RATE)),
+        },
     ),
     GroupFactKind.DIVIDEND_DECLARED: FactSchema(
         AmountSign.FREE,
         is_computed=True,
         keys={
-            "name": _need(text),
-            "per_share": _may(r.price),
-            "record_on": _may(day),
-            "ordinary": _may(r.passed_through),
-            "ads": _may(r.passed_through),
-            "form": _may(r.passed_through),
+            "name": _need(_text),
+            "per_share": _may(_price),
+            "record_on": _may(_day),
+            "ordinary": _may(_tree),
+            "ads": _may(_tree),
+            "form": _may(_tree),
         },
     ),
     GroupFactKind.SHARE_PRICE: FactSchema(
-        AmountSign.NONE, keys={"price": _need(r.price), "first": _need(day), "last": _need(day)}
+        AmountSign.NONE, keys={"price": _need(_price), "first": _need(_day), "last": _need(_day)}
     ),
-    GroupFactKind.DIVIDEND_RECORDED: FactSchema(AmountSign.FREE, keys={"name": _need(text)}),
+    GroupFactKind.DIVIDEND_RECORDED: FactSchema(AmountSign.FREE, keys={"name": _need(_text)}),
     GroupFactKind.DIVIDEND_PAID: FactSchema(
-        keys={"name": _need(text), "market": _may(one_of(Market))}
+        keys={"name": _need(_text), "market": _may(_member(Market))}
     ),
     GroupFactKind.TAX_PAID: FactSchema(
         AmountSign.ANY,
         keys={
             "tax": _may(
-                r.account_of("income_tax_payable", "other_tax_payable"),
+                _account("income_tax_payable", "other_tax_payable"),
                 default="income_tax_payable",
             ),
             "cash": _may(_cash, default="cash"),
         },
     ),
     GroupFactKind.WITHHOLDING: _plain,
-    GroupFactKind.PERMANENT_DIFFERENCE: FactSchema(AmountSign.ANY, keys={"reason": _need(text)}),
-    GroupFactKind.EXCHANGE_RATE: FactSchema(AmountSign.NONE, keys={"rate": _need(r.price)}),
-    GroupFactKind.CURRENCY_EXCHANGED: FactSchema(keys={"bought": _need(r.money)}),
+    GroupFactKind.PERMANENT_DIFFERENCE: FactSchema(AmountSign.ANY, keys={"reason": _need(_text)}),
+    GroupFactKind.EXCHANGE_RATE: FactSchema(AmountSign.NONE, keys={"rate": _need(_price)}),
+    GroupFactKind.CURRENCY_EXCHANGED: FactSchema(
+        keys={"bought": _need(_typed(r.money, ValueForm.MONEY))}
+    ),
 }

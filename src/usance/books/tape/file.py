@@ -19,6 +19,7 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.column_files import ColumnNames, under_our_names
 from usance.base.csv_lines import row_word, separator_of
+from usance.base.encodings import csv_refusal
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, FORMER_NAMES, NOT_GIVEN, TapeColumn
@@ -147,7 +148,8 @@ def _header(path: Path) -> list[str]:
         raise TapeError("no such file", where=str(path), fix="Check the name") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         fix = "Give a CSV file in UTF-8 with a header, its .gz, or Parquet"
-        raise TapeError(f"cannot be read ({error})", where=str(path), fix=fix) from None
+        what, fix = csv_refusal(path) or (f"cannot be read ({error})", fix)
+        raise TapeError(what, where=str(path), fix=fix) from None
     if not names:
         fix = "Give a header and a row for every loan and month end"
         raise TapeError("is empty", where=str(path), fix=fix)

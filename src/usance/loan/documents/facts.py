@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,12 +51,20 @@ _WITHOUT_AMOUNT = frozenset(
         FactKind.REVERSED,
     }
 )
+_ARGS: dict[FactKind | None, tuple[str, Reader[int] | None]] = {
+    FactKind.WAIVED: ("component", one_of(Component)),
+    FactKind.REVERSED: ("reverses", None),
+    FactKind.TERMS_CHANGED: ("terms", whole_of(1, MAX_VERSIONS)),
+    FactKind.INTEREST_PAUSED: ("until", lambda each, where: to_day(day(each, where))),
+    FactKind.FEE_CHARGED: ("fee", one_of(Fee)),
+}
+"""The key of a kind's argument and its reader; None for a reference."""
 
 
 class WrittenFact(NamedTuple):
-    """A fact as it stands in a document."""
+    """A fact as it stands in a document; its place is worked out when a message needs it."""
 
-    place: str
+    place: Callable[[], str]
     kind: FactKind | None
     has_ref: bool  # of its own, not by its position
 
@@ -63,7 +72,7 @@ class WrittenFact(NamedTuple):
 class Reversal(NamedTuple):
     """The reference a fact reverses, and its place in the document."""
 
-    place: str
+    place: Callable[[], str]
     target: int
 
 
@@ -89,9 +98,9 @@ class References:
         """Keep a fact under its reference; a problem if another one has it."""
         first = self.written.get(number)
         if first is None:
-            self.written[number] = WrittenFact(given.where(), kind, has_ref)
+            self.written[number] = WrittenFact(given.place_of(), kind, has_ref)
             return
-        what = f"has the reference {self.texts.get(number, number)}, as has {first.place}"
+        what = f"has the reference {self.texts.get(number, number)}, as has {first.place()}"
         where, fix = given.where("ref"), "Give every fact of a loan its own ref"
         given.problems.append(DuplicateFact(what, where=where, fix=fix))
 
@@ -104,7 +113,7 @@ class References:
                 what = f"no fact has the reference {name!r}"
                 fix = "Name the ref of a fact in this document"
             elif not found.has_ref:
-                what = f"{found.place} has no ref of its own, only its position"
+                what = f"{found.place()} has no ref of its own, only its position"
                 fix = "Give that fact a ref, and name it here"
             elif found.kind is FactKind.REVERSED:
                 what = f"{name!r} is a reversal itself"
@@ -114,7 +123,7 @@ class References:
             else:
                 done.add(target)
                 continue
-            yield ReversalError(what, where=place, fix=fix)
+            yield ReversalError(what, where=place(), fix=fix)
 
     def spelled(self, message: str) -> str:
         """A message with the texts people gave in place of their hashes."""
@@ -171,30 +180,30 @@ def _read_amount(given: Fields, kind: FactKind | None, currency: str) -> int | N
         return given.take("amount", _refusal("an amount beside a reversal", fix))
     lowest = 0 if kind in _WITHOUT_AMOUNT else 1
     ask = given.take if kind in _WITHOUT_AMOUNT or kind is None else given.need
-    return ask("amount", amount_of(currency, lowest, MAX_FACT_MINOR, error=FactAmountError))
+    return ask("amount", _amount_reader(currency, lowest))
+
+
+@cache
+def _amount_reader(currency: str, lowest: int) -> Reader[int]:
+    """The reader of amounts of facts; kept, as every row of a file asks for it."""
+    return amount_of(currency, lowest, MAX_FACT_MINOR, error=FactAmountError)
 
 
 def _read_arg(given: Fields, kind: FactKind | None, refs: References, arg_key: str) -> int:
     """The argument of a fact, under the key of its kind or the one given."""
-    keys: dict[FactKind, tuple[str, Reader[int]]] = {
-        FactKind.WAIVED: ("component", one_of(Component)),
-        FactKind.REVERSED: ("reverses", refs.read),
-        FactKind.TERMS_CHANGED: ("terms", whole_of(1, MAX_VERSIONS)),
-        FactKind.INTEREST_PAUSED: ("until", lambda each, where: to_day(day(each, where))),
-        FactKind.FEE_CHARGED: ("fee", one_of(Fee)),
-    }
-    if kind not in keys:
+    if kind not in _ARGS:
         if arg_key and kind is not None:
             what = f"an arg beside a {kind.label} fact, which has none"
             given.take(arg_key, _refusal(what, "Leave the cell empty"))
         return 0
-    own_key, read = keys[kind]
+    own_key, own_reader = _ARGS[kind]
+    read = own_reader or refs.read
     key = arg_key or own_key
     if kind is FactKind.FEE_CHARGED:
         return given.take(key, read) or Fee.OTHER
     found = given.need(key, read)
     if kind is FactKind.REVERSED and found is not None:
-        refs.reversals.append(Reversal(given.where(key), found))
+        refs.reversals.append(Reversal(given.place_of(key), found))
     return found or 0
 
 

@@ -72,7 +72,7 @@ class LoanDocument:
     def _place(self, error: UsanceError) -> str:
         named = _REF.fullmatch(error.where)
         if named and int(named[1]) in self.refs.written:
-            return self.refs.written[int(named[1])].place
+            return self.refs.written[int(named[1])].place()
         if key := document_key(error.where):
             return self.places(("terms", key))
         return ", ".join(part for part in (self.name, error.where) if part)

@@ -91,7 +91,8 @@ def explain_loan(
     column = int(before.column[row])
     chosen = mandates.mandates[column].source if column >= 0 else 0
     name = mandates.label_of(mandates.mandates[column]) if column >= 0 else "no source"
-    asked = [mandates.mandates[c].source for c in before.decisions.asked[row] if c >= 0]
+    columns = [int(each) for each in before.decisions.asked[row] if each >= 0]
+    asked = [mandates.mandates[each].source for each in columns]
     others = [
         each
         for each in ranked
@@ -102,6 +103,9 @@ def explain_loan(
         "source": chosen,
         "name": name,
         "asked": asked,
+        "declined": [
+            mandates.label_of(mandates.mandates[each]) for each in columns if each != column
+        ],
         "plan": len(before.plans),
         "next_best": others[0].as_dict() if others else None,
         "candidates": [each.as_dict() for each in ranked if not each.excluded],

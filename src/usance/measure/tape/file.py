@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from usance.base.arrays import I64
 from usance.base.csv_lines import row_lines, row_place
+from usance.base.encodings import csv_refusal
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.measure.errors import TapeError
 
@@ -152,7 +153,8 @@ def _parquet(file: Path) -> FileRows:
 def _unreadable(file: Path, error: Exception) -> TapeError:
     reason = str(error).partition("\n")[0]
     fix = "Give a CSV file in UTF-8 with a header, its .gz, or Parquet"
-    return TapeError(f"cannot be read ({reason})", where=str(file), fix=fix)
+    what, fix = csv_refusal(file) or (f"cannot be read ({reason})", fix)
+    return TapeError(what, where=str(file), fix=fix)
 
 
 def _text(column: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 
 from usance.platform.console.changes import with_last_change
+from usance.platform.console.fact_fields import currency_of
 from usance.platform.console.frame import HOME, Visit, form, redirect
 from usance.platform.console.lists import ListPage, ListState
-from usance.platform.console.tasks import buttons, secrets_in
+from usance.platform.console.tasks import buttons, secrets_in, shown_facts
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.lender import Lender
 from usance.platform.reads.control import configuration
@@ -25,6 +26,8 @@ DECISIONS = {"approve": "approval.approve", "reject": "approval.reject"}
 BULK = frozenset({"parameter.put", "key.create", "person.invite", "mandate.put"})
 """Commands that several at once may be agreed to: none of them moves money or a loan."""
 FIELD = "approval."
+MAX_SHORT = 200
+"""Characters of a value that stands in a line of its own."""
 
 
 def _parts(visit: Visit) -> list[tuple[str, str]]:
@@ -60,16 +63,28 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
     try:
         async with visit.platform.reading(visit.operator.principal) as read:
             found = await approval_of(read.transaction, name)
+            currency = currency_of(found["payload"], read.moment.lender.currency)
     except InvalidField as failed:
         raise NotFound("there is no such approval", where=name, fix="Use the list") from failed
+    given = {name: value for name, value in found["payload"].items() if value is not None}
     payload = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-               for name, value in found["payload"].items() if value is not None}  # fmt: skip
+               for name, value in given.items() if _is_long(value)}  # fmt: skip
+    short = {name: value for name, value in given.items() if name not in payload}
     return visit.page(
         "control", "approval", f"{visit.texts['approval']} {found['approval']}", status,
-        found=found, payload=payload, error=error, key=secrets.token_urlsafe(18),
+        found=found, payload=payload, facts=shown_facts(visit, short, currency), error=error,
+        key=secrets.token_urlsafe(18),
         may_approve=visit.may("approval.approve")
         and visit.operator.principal.decides(found["command"]), tabs=_parts(visit),
     )  # fmt: skip
+
+
+def _is_long(value: Any) -> bool:
+    """True for a document: a text of several lines, or a list of mappings."""
+    if isinstance(value, str):
+        return "\n" in value or len(value) > MAX_SHORT
+    listed = isinstance(value, Sequence) and any(isinstance(each, Mapping) for each in value)
+    return listed or (isinstance(value, Mapping) and any(map(_is_long, value.values())))
 
 
 async def decide(visit: Visit) -> Response:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
+from usance.books.group.entities import parse_entities
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.platform.api.strict_json import parse
 from usance.platform.commands.loans.plans import REASONS
@@ -120,6 +121,10 @@ async def _offered(
         return await _loans(read, given.get("user", ""))
     if name == "group_facts":
         return [(str(int(each)), each.label) for each in GroupFactKind]
+    if name == "entities":
+        stated = (lender.document.get("policies") or {}).get("entities.yaml", "")
+        group = parse_entities(stated) if stated else ()
+        return [(str(each.number), f"{each.number} · {each.name}") for each in group]
     if name == "operators":
         own[name] = [each["email"] for each in await people(read.transaction) if each["is_active"]]
     found = own[name] if name in own else fixed_choices()[name]
@@ -197,7 +202,7 @@ def _value(wanted: TaskField, text: str, currency: Currency) -> Any:
             raise InvalidField(error.what, where=where, fix=error.fix) from error
     if wanted.kind == "percent":
         return _ppm(text, where)
-    if wanted.kind == "number" or wanted.choices == "group_facts":
+    if wanted.kind == "number" or wanted.choices in ("group_facts", "entities"):
         return _whole(text.strip(), where)
     if wanted.kind == "yes":
         return text == "1"

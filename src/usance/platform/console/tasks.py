@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import date
 from functools import cache
 from importlib.resources import files
@@ -18,12 +18,22 @@ from urllib.parse import urlencode
 import yaml
 from starlette.responses import Response
 
+from usance.base.codes import Currency
+from usance.base.rates import Rate
 from usance.platform.api.dry_run import effects_of
 from usance.platform.commands.command import WAITING
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.console.actions import CONFIRM, effect_of
 from usance.platform.console.amounts import printed
+from usance.platform.console.fact_fields import COMMAND as STATE_FACT
+from usance.platform.console.fact_fields import (
+    LONG,
+    chosen_kind,
+    currency_of,
+    fact_body,
+    fields_of_kind,
+)
 from usance.platform.console.frame import HOME, MAX_FILES, Visit, form, redirect
 from usance.platform.console.task_fields import TaskField, body_of, first_values, with_files
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
@@ -135,7 +145,8 @@ def row_buttons(visit: Visit, field: str, value: str, **given: Any) -> list[tupl
     ]
 
 
-def _task(visit: Visit) -> Task:
+def _task(visit: Visit, given: Mapping[str, str]) -> Task:
+    """The task of an address, with the fields that what was given so far asks for."""
     task = tasks().get(visit.request.path_params["command"])
     if task is None:
         raise NotFound("there is no such action", where="action", fix="Use the buttons")
@@ -143,12 +154,16 @@ def _task(visit: Visit) -> Task:
     if not visit.may(task.command):
         raise Forbidden(f"{visit.operator.role} may not do {task.command}", where=task.command,
                         fix="Ask somebody who may")  # fmt: skip
-    return task
+    if task.command != STATE_FACT:
+        return task
+    kind = chosen_kind(given)
+    first = tuple(each for each in task.fields if each.name == "kind")
+    return replace(task, fields=fields_of_kind(task.fields, kind) if kind else first)
 
 
 async def show(visit: Visit) -> Response:
     """The form of a task, with what its address gives filled in."""
-    task = _task(visit)
+    task = _task(visit, visit.request.query_params)
     async with visit.platform.reading(visit.operator.principal) as read:
         choices, given = await first_values(read, task.fields, visit.request.query_params)
     return _form(visit, task, choices, {**visit.request.query_params, **given})
@@ -156,14 +171,17 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Show what a task would do; confirmed, do it once and tell how it ended."""
-    task = _task(visit)
-    given = with_files(task.fields, await form(visit.request, MAX_FILES))
+    sent = await form(visit.request, MAX_FILES)
+    task = _task(visit, sent)
+    given = with_files(task.fields, sent)
     is_final = given.get("step") == CONFIRM
     async with visit.platform.reading(visit.operator.principal) as read:
         choices, _ = await first_values(read, task.fields, given)
         currency = read.moment.lender.currency
+    if task.command == STATE_FACT:
+        currency = currency_of(given, currency)
     try:
-        body = body_of(task.fields, given, currency)
+        body = _body(task, given, currency)
         command = _command(task, body)
         outcome = await visit.platform.do(
             visit.operator.principal, command, key=given.get("key", "") if is_final else "",
@@ -171,7 +189,7 @@ async def act(visit: Visit) -> Response:
         )  # fmt: skip
     except (InvalidField, MissingField, Refused, NotFound) as error:
         return _form(visit, task, choices, given, error=error)
-    answer = _shown(visit, outcome.answer, currency)
+    answer = shown_facts(visit, outcome.answer, currency)
     if not is_final:
         effect = effect_of(effects_of(outcome), currency) if outcome.would is not None else None
         return _form(visit, task, choices, given, effect=effect, after=answer)
@@ -182,6 +200,12 @@ async def act(visit: Visit) -> Response:
             back=task.back(given), is_secret=outcome.status != WAITING,
         )  # fmt: skip
     return redirect(_with_done(task.back(given), task.word))
+
+
+def _body(task: Task, given: Mapping[str, str], currency: Currency) -> Any:
+    body = body_of(task.fields, given, currency)
+    kind = chosen_kind(given) if task.command == STATE_FACT else None
+    return body if kind is None else fact_body(kind, body, given)
 
 
 def secrets_in(answer: Mapping[str, Any]) -> dict[str, str]:
@@ -208,15 +232,17 @@ def _with_done(address: str, word: str) -> str:
     return f"{path}?did={word}{hash_}{part}"
 
 
-def _shown(visit: Visit, answer: Mapping[str, Any], currency: Any) -> list[tuple[str, str, str]]:
-    """An answer as facts: amounts printed, lists in one line, nothing that is empty."""
+def shown_facts(
+    visit: Visit, answer: Mapping[str, Any], currency: Currency
+) -> list[tuple[str, str, str]]:
+    """An answer or a proposal as facts: values as people read them, nothing that is empty."""
     facts = []
     for name, value in answer.items():
         if value is None or value in ("", [], {}):
             continue
         if isinstance(value, Mapping):
             facts += [(f"{_label(visit, name)}: {label}", text, to)
-                      for label, text, to in _shown(visit, value, currency)]  # fmt: skip
+                      for label, text, to in shown_facts(visit, value, currency)]  # fmt: skip
             continue
         facts.append((_label(visit, name), _text(visit, name, value, currency), ""))
     return facts
@@ -227,6 +253,8 @@ def _text(visit: Visit, name: str, value: Any, currency: Any) -> str:
         return visit.texts["is_true" if value else "is_false"]
     if isinstance(value, int) and name.endswith("_minor"):
         return printed(value, currency)
+    if isinstance(value, int) and name.endswith("_ppm"):
+        return str(Rate(value))
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(
             "; ".join(f"{key} {each}" for key, each in one.items())
@@ -239,8 +267,8 @@ def _label(visit: Visit, name: str) -> str:
     texts = visit.texts
     if name in SECRETS:
         return texts[f"told_{name}"]
-    return texts.get(f"column_{name}") or texts.get(f"field_{name}") or texts.get(
-        name, name.replace("_", " "))  # fmt: skip
+    known = (texts.get(f"{part}_{name}") for part in ("column", "field", "key"))
+    return next(filter(None, known), "") or texts.get(name, name.replace("_", " "))
 
 
 def _form(
@@ -250,17 +278,21 @@ def _form(
     """The form with what was typed, the message beside its field, and the effect if it is known."""
     where = (error.where or "").removeprefix("body.").partition("[")[0] if error else ""
     approvals = COMMANDS[task.command].approvals
+    kind = chosen_kind(given) if task.command == STATE_FACT else None
+    hinted = {"lines", "json", "file", "files", *LONG}
     return visit.page(
         task.place.screen, "task", visit.texts[task.word], error.http_status if error else 200,
+        is_choosing=task.command == STATE_FACT and kind is None, long_kinds=LONG,
+        shown={"kind": kind.label} if kind else {},
         task=task, given=given, choices=choices, error=str(error) if error else "", where=where,
         effect=effect, after=after, back=task.back(given), approvals=approvals,
         key=given.get("key") or secrets.token_urlsafe(18),
-        is_wide=any(each.kind in ("long", "file", "files", "json") for each in task.fields),
-        locked={name for name in (*_named(task.place.page), task.of) if given.get(name)
-                and name != where},
+        is_wide=any(each.kind in {"long", "file", "files", "json", *LONG} for each in task.fields),
+        locked={name for name in (*_named(task.place.page), task.of, *(("kind",) if kind else ()))
+                if given.get(name) and name != where},
         has_files=any(each.kind in ("file", "files") for each in task.fields),
         kept=[name for name in _named(task.place.page)
               if name not in {each.name for each in task.fields}],
-        hints={kind: visit.texts[f"hint_{kind}"] for kind in ("lines", "json", "file", "files")},
+        hints={each: visit.texts[f"hint_{each}"] for each in sorted(hinted)},
         label=lambda each: visit.texts.get(each.label) or each.name.replace("_", " "),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table
+from usance.base.command_line import print_answer, print_line, print_table
 from usance.platform.errors import NotInstalled, ServerError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -75,7 +75,7 @@ def advance(
     with _reached(home) as url:
         told = asyncio.run(_live(home, url, days))
     if as_json:
-        print_json([{"day": each.day, **each.counts} for each in told])
+        print_answer([{"day": each.day, **each.counts} for each in told])
     else:
         names = sorted({name for each in told for name in each.counts})
         rows = [[each.day, *(str(each.counts.get(name, 0)) for name in names)] for each in told]

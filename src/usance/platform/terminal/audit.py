@@ -61,6 +61,9 @@ def check_audit(home: Home, as_json: AsJson = False) -> None:
     found = on_platform(home, work)
     if as_json:
         print_answer(found)
+        if found["broken"]:
+            raise typer.Exit(LedgerBroken.exit_code)
+        return
     if found["broken"]:
         first = found["broken"][0]
         raise LedgerBroken(
@@ -68,5 +71,4 @@ def check_audit(home: Home, as_json: AsJson = False) -> None:
             f"{first['seal']}, {first['problem']}",
             where="audit", fix="Compare with the last backup before anything else is done",
         )  # fmt: skip
-    if not as_json:
-        print_pairs([("audit", f"{found['entries']} entries, {found['seals']} seals, all hold")])
+    print_pairs([("audit", f"{found['entries']} entries, {found['seals']} seals, all hold")])

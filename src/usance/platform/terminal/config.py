@@ -78,7 +78,8 @@ def propose_file(
     shown = [{name: each[name] for name in ("change", "kind", "name", "valid_from")}
              for each in changes]  # fmt: skip
     if as_json:
-        print_answer({"changes": shown, "proposal": proposal})
+        why = "nobody proposed it: --as NAME" if shown else "nothing would change"
+        print_answer({"changes": shown, "proposal": proposal}, missing={"proposal": why})
         return
     if not shown:
         print_line("nothing would change")

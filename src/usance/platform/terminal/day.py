@@ -33,6 +33,8 @@ def day(
     made = on_platform(home, lambda platform: _end(platform, home, last))
     if as_json:
         print_answer(_plain(made), made.notes, missing={"head": "the day had its head before"})
+        if made.differences:
+            raise typer.Exit(1)
         return
     rows = [[str(each["day"]), each["part"], f"{each['loans']:,}", f"{each['set_aside']:,}"]
             for each in made.halves]  # fmt: skip

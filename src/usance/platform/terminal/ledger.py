@@ -55,12 +55,14 @@ def check_ledger(home: Home, as_json: AsJson = False) -> None:
     found = on_platform(home, lambda platform: _ledger_findings(platform, home))
     if as_json:
         print_answer(found)
+        if found:
+            raise typer.Exit(LedgerBroken.exit_code)
+        return
     if found:
         first = found[0]
         fix = "Compare with the last backup before anything else is done"
         raise LedgerBroken(f"{len(found)} findings, the first: {first}", where="ledger", fix=fix)
-    if not as_json:
-        print_pairs([("ledger", _SOUND)])
+    print_pairs([("ledger", _SOUND)])
 
 
 _SOUND = "every seal and head holds, every journal balances, every state follows from its facts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
@@ -14,6 +15,7 @@ from usance.base.codes import Currency, parse
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.fact_schemas import FACT_SCHEMAS
 from usance.books.group.facts import fact_of_row
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.parts import with_sources
@@ -212,7 +214,8 @@ async def state_group_fact(
     problems: list[UsanceError] = []
     fact_of_row(row, problems)
     if problems:
-        raise InvalidField(problems[0].what, where="body.detail", fix=problems[0].fix)
+        raise InvalidField(problems[0].what, where=_detail_place(kind, problems[0]),
+                           fix=problems[0].fix)  # fmt: skip
     changes = WriteSet()
     changes.add("group_facts", **row)
     answer = {"fact": number, "entity": command.entity, "kind": kind.label,
@@ -220,6 +223,12 @@ async def state_group_fact(
               "amount_minor": command.amount_minor,
               "booked_at": moment_text(moment.at)}  # fmt: skip
     return Decided(answer, f"group_fact/{number}", 0, changes, as_platform=True)
+
+
+def _detail_place(kind: GroupFactKind, problem: UsanceError) -> str:
+    """The field of the command that a problem of a fact is about: a key of its detail, or all."""
+    key = re.split(r"[.\[]", problem.where.partition(", ")[2])[0]
+    return f"body.detail.{key}" if key in FACT_SCHEMAS[kind].keys else "body.detail"
 
 
 def _group_fact_kind(given: str | int) -> GroupFactKind:
