@@ -342,13 +342,16 @@ async def _entrance(report: Report, platform: Platform) -> None:
     pool, keys, word = await platform.database.pool(), platform.services.keys, "several words fit"
     async with pool.acquire() as connection:
         number = await create_operator(connection, "bench@lender.example", "auditor", word)
-        taken = []
+        taken, waited = [], []
         for _ in range(9):
-            begun = time.perf_counter()
+            begun, worked = time.perf_counter(), time.process_time()
             opened = await sign_in(connection, keys, "bench@lender.example", word)
-            taken.append(1e3 * (time.perf_counter() - begun))
+            taken.append(1e3 * (time.process_time() - worked))
+            waited.append(1e3 * (time.perf_counter() - begun))
         told = statistics.median(taken)
-        report.line("sign-in", f"{told:.0f} ms", "aim 50–100 ms", 50 <= told <= 100)
+        # The cost is one of work: on a core that others use too it takes longer by the clock.
+        report.line("sign-in, processor time", f"{told:.0f} ms", "aim 50–100 ms", 50 <= told <= 100)
+        report.line("  by the clock", f"{statistics.median(waited):.0f} ms")
         alone = await _session_seconds(connection, opened.token)
         await connection.execute(
             "select count(usance.add_session($1, sha256(n::text::bytea), null, '', "

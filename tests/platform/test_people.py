@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from typing import Any
 
 import asyncpg
@@ -10,6 +12,7 @@ import pytest
 from tests.platform.applicants import GOOD, borrower
 from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
+from usance.acquire.identity import IdentityCheck, Person
 from usance.base.ids import print_id
 from usance.platform.errors import InvalidField, MissingField, NotFound, UnknownField
 from usance.platform.live import Platform
@@ -42,6 +45,38 @@ def test_a_user_is_registered_and_read(sandbox: Sandbox) -> None:
     assert sandbox.read("channel", "users_named", "anna") == [made.answer]
     with pytest.raises(NotFound):
         sandbox.read("channel_2", "user", made.answer["user"])
+
+
+class Bureau:
+    """Knows one person, by name and number."""
+
+    def check(self, person: Person, face_match_ppm: int | None, on: date) -> IdentityCheck:
+        known = (person.name, person.document) == ("Bert", "B-7") and on.year == 2024
+        return IdentityCheck(known, face_match_ppm or 0, "not_checked", 0)
+
+
+def test_who_somebody_is_says_the_identity_port(sandbox: Sandbox) -> None:
+    """A sandbox takes a resident number with a true check digit, a lender whoever it connects."""
+    user, wrong = register(sandbox), {**ADA, "national_id": "110105194912310021"}
+    told = sandbox.do("channel", "person.set", {"user": user, **wrong}).answer
+    assert (told["verified"], told["level"]) == (False, 0)
+    assert "110105194912310021" not in json.dumps(told)
+    assert sandbox.read("channel", "user", user)["person"] == {"verified": False, "level": 0}
+    told = sandbox.do("channel", "person.set", {"user": user, **ADA}).answer
+    assert (told["verified"], told["level"]) == (True, 1)
+    unborn = {**ADA, "national_id": "110105209912310029", "phone": "13800000009"}
+    other = register(sandbox, "bert")
+    assert not sandbox.do("channel", "person.set", {"user": other, **unborn}).answer["verified"]
+
+    async def by_bureau(platform: Platform) -> list[bool]:
+        platform.services.identity = Bureau()
+        channel, found = await platform.principal("channel"), []
+        for name in ("Bert", "Carl"):
+            body = {"user": other, "name": name, "national_id": "B-7", "phone": "13800000009"}
+            found.append((await platform.do(channel, "person.set", body)).answer["verified"])
+        return found
+
+    assert sandbox.within(by_bureau) == [True, False]
 
 
 def test_a_person_is_kept_sealed_and_shown_masked(sandbox: Sandbox) -> None:
@@ -187,6 +222,14 @@ def test_a_live_drawdown_needs_quote_agreement_account_person_and_consent(
     sandbox.do("channel", "consent.give", {**consent, "granted": False})
     refused(PersonNeeded, "consent is missing")
     sandbox.do("channel", "consent.give", consent)
+
+    async def with_a_bureau(platform: Platform) -> None:
+        # Ada was verified by nobody: whoever connects a bureau lends to those it knows.
+        platform.services.identity = Bureau()
+        await platform.do(await platform.principal("channel"), "drawdown.request", draw)
+
+    with pytest.raises(PersonNeeded, match="identity is not verified"):
+        sandbox.within(with_a_bureau)
     assert sandbox.do("channel", "drawdown.request", draw).answer["state"] == "active"
 
 

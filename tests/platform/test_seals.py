@@ -80,6 +80,26 @@ def test_commands_are_sealed_by_their_audit(server: Embedded, live: str) -> None
     assert as_staff(server, live, lambda connection: seal(connection, NOW)) == {"audit": 1}
 
 
+def test_settings_before_and_after_are_sealed_too(server: Embedded, live: str) -> None:
+    setting = "insert into usance.settings values ('flow', 'a', 1, '2024-01-01', '{}')"
+    with_owner(server, live, lambda connection: connection.execute(setting))
+    sealed = as_staff(server, live, lambda connection: seal(connection, NOW))
+    assert list(sealed) == ["setting_changes"]
+
+    async def change(connection: asyncpg.Connection) -> None:
+        await connection.execute(
+            "set session_replication_role = replica; "
+            "alter table usance.setting_changes no force row level security; "
+            "update usance.setting_changes set after = null where name = 'flow/a'; "
+            "alter table usance.setting_changes force row level security"
+        )
+
+    with_owner(server, live, change)
+    assert as_staff(server, live, verify) == [
+        BrokenSeal("setting_changes", sealed["setting_changes"], "its rows have changed")
+    ]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -126,7 +146,10 @@ do $$ begin
         select 16385 + n, date '2024-07-01', 4, n * {EACH} + g, 100 + g, 0, '2024-07-01T01:00:00Z'
         from generate_series(0, {EACH - 1}) g;
         commit;
-        perform usance.seal('facts', '2024-07-01T01:00:00Z');
+        -- Nothing is sealed while an older transaction runs, such as the server's own.
+        while usance.seal('facts', '2024-07-01T01:00:00Z') is null loop
+            commit;
+        end loop;
         commit;
     end loop;
 end $$

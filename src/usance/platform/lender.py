@@ -163,13 +163,17 @@ class Lender:
             return shipped_rules()
         return parse_rules(self.plan_rules_text, "plan_rules")
 
+    @property
+    def shipped_parameters(self) -> Parameters:
+        """Dated parameters of the country pack, as they are before any value by command."""
+        return CountryPack.load(self.document.get("pack", DEFAULT_PACK)).parameters
+
     @cached_property
     def parameters(self) -> Parameters:
         """Dated parameters: those of the country pack, and the values put in force here."""
         from usance.platform.dated_values import with_values
 
-        pack = CountryPack.load(self.document.get("pack", DEFAULT_PACK))
-        return with_values(pack.parameters, self.values)
+        return with_values(self.shipped_parameters, self.values)
 
     @cached_property
     def decider(self) -> Decider:

@@ -77,6 +77,11 @@ async def audit(read: Reading, call: Call) -> Any:
     return cut(rows, limit, "id")
 
 
+async def audit_entry(read: Reading, call: Call) -> Any:
+    """One entry of the audit, with the settings that it changed before and after."""
+    return await read.audit_entry(call.path["entry"])
+
+
 async def audit_verify(read: Reading, _call: Call) -> Any:
     """The seals over the audit, facts, journals and postings, checked again."""
     return await access_reads.verify_seals(read.transaction)
@@ -149,6 +154,7 @@ group.command("/approvals/{approval}/reject", "approval.reject", {200: Approval}
               needs_session=True)  # fmt: skip
 group.read("/audit", Page[Object], audit, query=PAGED)
 group.read("/audit/verify", AuditCheck, audit_verify)
+group.read("/audit/{entry}", Object, audit_entry)
 group.read("/parameters", Page[Object], parameters, query=PAGED)
 group.command("/parameters", "parameter.put", {202: Approval})
 group.read("/plan-rules", Page[Object], plan_rules, query=PAGED)

@@ -13,6 +13,7 @@ from datetime import date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from usance.acquire.identity import IdentityPort
 from usance.base.errors import UsanceError
 from usance.platform.errors import NotInstalled
 from usance.platform.lender import Lender, read_lender
@@ -71,6 +72,8 @@ class Services:
     """How sources that answer at once do: a sandbox's always say yes."""
     screening: ScreeningPort = field(default_factory=NoLists)
     """Lists that people are compared with."""
+    identity: IdentityPort | None = None
+    """Whoever says who people are; without one a sandbox takes any true document number."""
 
     @property
     def keys(self) -> Vault:

@@ -18,6 +18,7 @@ from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.lender import Lender
 from usance.platform.reads.control import configuration
 from usance.platform.reads.control.approvals import STATES, approval_of, approval_rows
+from usance.platform.reads.control.events_and_audit import change_lines
 from usance.platform.reads.control.latest import audit_page
 from usance.platform.security import access_reads
 from usance.platform.security.roles import Roles
@@ -151,6 +152,19 @@ async def audit(visit: Visit) -> Response | ListPage:
     after = asked.address(before=str(shown[-1]["id"])) if len(rows) > asked.limit else ""
     return visit.page("control", "audit", visit.texts["audit"], rows=shown, asked=asked,
                       after=after, verified=verified, tabs=_parts(visit))  # fmt: skip
+
+
+async def audit_entry(visit: Visit) -> Response:
+    """One entry of the audit: lines of every setting that went and came."""
+    entry = visit.request.path_params["entry"]
+    try:
+        async with visit.platform.reading(visit.operator.principal) as read:
+            found = await read.audit_entry(entry)
+    except InvalidField as failed:
+        raise NotFound("there is no such entry", where=entry, fix="Use the list") from failed
+    changes = [(each["name"], change_lines(each)) for each in found["changes"]]
+    return visit.page("control", "audit_entry", f"{visit.texts['audit']} {found['id']}",
+                      found=found, changes=changes, tabs=_parts(visit))  # fmt: skip
 
 
 async def parameters(visit: Visit) -> Response:

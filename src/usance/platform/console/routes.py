@@ -122,6 +122,7 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/control"): ("control", control.show),
     ("POST", "/control"): ("control", control.decide_many),
     ("GET", "/control/audit"): ("control", control.audit),
+    ("GET", "/control/audit/{entry}"): ("control", control.audit_entry),
     ("GET", "/control/parameters"): ("control", control.parameters),
     ("POST", "/control/parameters"): ("control", control.put_parameter),
     ("GET", "/control/people"): ("control", control.people),

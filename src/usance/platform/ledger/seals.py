@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import asyncpg
 
-STREAMS = ("facts", "journals", "postings", "audit")
+STREAMS = ("facts", "journals", "postings", "audit", "setting_changes")
 """The append-only tables that are sealed."""
 
 

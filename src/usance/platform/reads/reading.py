@@ -325,6 +325,12 @@ class Reading:
         """Entries of the audit."""
         return await events_and_audit.audit(self.transaction, after, limit)
 
+    async def audit_entry(self, entry: str) -> dict[str, Any]:
+        """One entry of the audit, with the settings that it changed before and after."""
+        shipped = self.moment.lender.shipped_parameters
+        number = read_id(entry, "ev", "entry")
+        return await events_and_audit.audit_entry(self.transaction, shipped, number)
+
     async def approvals(
         self, state: str | None = None, after: int = 0, limit: int = 50
     ) -> list[dict[str, Any]]:

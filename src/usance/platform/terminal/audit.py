@@ -6,9 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from usance.base.command_line import AsJson, print_answer, print_pairs, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    print_answer,
+    print_line,
+    print_pairs,
+    print_table,
+    show_help,
+)
 from usance.platform.live import Platform
+from usance.platform.principals import SYSTEM
 from usance.platform.reads.control.events_and_audit import audit as audit_rows
+from usance.platform.reads.control.events_and_audit import change_lines
 from usance.platform.security.access_reads import verify_seals
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.ledger import LedgerBroken
@@ -44,8 +53,34 @@ def list_entries(
     if as_json:
         print_answer(rows)
         return
-    columns = ["at", "principal", "command", "subject", "outcome"]
-    print_table(columns, [[row[name] for name in columns] for row in rows])
+    columns = ["id", "at", "principal", "command", "subject", "outcome"]
+    print_table([*columns, "changed"], [
+        [*(row[name] for name in columns), ", ".join(row["changed"])] for row in rows])  # fmt: skip
+
+
+@app.command()
+def show(
+    home: Home,
+    entry: Annotated[str, typer.Argument(metavar="ENTRY", help="Its id, such as ev_1.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show one entry with every setting that it changed, before and after."""
+
+    async def work(platform: Platform) -> dict[str, Any]:
+        async with platform.reading(SYSTEM) as read:
+            return await read.audit_entry(entry)
+
+    found = on_platform(home, work)
+    if as_json:
+        print_answer(found)
+        return
+    columns = ["at", "principal", "command", "subject", "outcome", "content_sha256"]
+    print_pairs([(name, str(found[name])) for name in columns])
+    for change in found["changes"]:
+        print_line()
+        print_line(change["name"])
+        for line in change_lines(change):
+            print_line(line)
 
 
 @app.command("verify")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _USERS = (
     "select u.*, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
-    "c.worst_days, c.held_minor, c.records, p.person_id, "
+    "c.worst_days, c.held_minor, c.records, p.person_id, p.level, "
     "last.number, s.content as sealed_inputs, i.inputs, "
     "usance.subject_key(u.user_id, null) as wrapped, "
     "usance.screening_state(u.user_id) as screening, "

@@ -54,6 +54,7 @@ from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
 from usance.platform.principals import Principal
 from usance.platform.reads.lending.decisions import Line
+from usance.platform.reads.people.users import is_verified
 from usance.platform.records.user_record import UserRecord, load_user, not_found, owner_of, read_id
 from usance.platform.refusals import (
     PersonNeeded,
@@ -244,6 +245,9 @@ def _check_person(moment: Moment, user: UserRecord) -> None:
         what = "person is not known" if user.row["person_id"] is None else "consent is missing"
         raise PersonNeeded(f"the {what}", where="body.user",
                            fix="Give person and consent first")  # fmt: skip
+    if moment.services.identity is not None and not is_verified(user.row["level"]):
+        raise PersonNeeded("the identity is not verified", where="body.user",
+                           fix="Give the person again, with a document that is valid")  # fmt: skip
 
 
 def drawdown_inputs(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from usance.acquire.identity import CardRegister, LocalIdentity, Person
 from usance.assess.fraud.links import Attribute
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment
@@ -15,7 +16,7 @@ from usance.platform.commands.people.links import card_index, note_attribute
 from usance.platform.commands.people.screening import compare
 from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
-from usance.platform.reads.people.users import user_answer
+from usance.platform.reads.people.users import DOCUMENT, TOLD, is_verified, user_answer
 from usance.platform.records.user_record import USER_KINDS, load_user, new_user, read_id
 from usance.platform.refusals import DateInFuture, DuplicateIdentity
 from usance.platform.security.phones import phone_index
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MAX_REGION = 32_767
 ACCOUNT_WAIT = timedelta(hours=24)
 """A changed account takes no payout for a day; the first one does at once."""
+SANDBOX_IDENTITY = LocalIdentity(CardRegister(b"sandbox", {}))
+"""A resident number with a true check digit and a date of birth that has been is a person."""
 ECHOED = ("client_ref",)
 """Told with the answer and kept sealed alone."""
 _PHONE = re.compile(r"\+?[0-9]{6,15}")
@@ -147,6 +150,7 @@ async def set_person(
     user = await load_user(transaction, user_id)
     index = moment.vault.index(command.national_id)
     key = await subject_key(transaction, moment.vault, user.user_id)
+    level = _identity_level(moment, command)
     row = await transaction.fetchrow("select * from usance.person_of($1, $2)", index, user.channel)
     person = row["person_id"]
     if person is not None and set(row["users"]) - {user.user_id}:
@@ -164,7 +168,7 @@ async def set_person(
     changes.user_changes.append(user.change())
     details = json.dumps(known)
     changes.put(
-        "user_persons", user_id=user.user_id, person_id=person, level=1,
+        "user_persons", user_id=user.user_id, person_id=person, level=level,
         channel=user.channel, details=key.seal("details", details.encode()),
         phone=phone_index(moment.vault, command.phone),
     )  # fmt: skip
@@ -172,11 +176,23 @@ async def set_person(
         changes, user.user_id, Attribute.PHONE, phone_index(moment.vault, command.phone), moment
     )
     answer = {
-        "verified": True, "level": 1, "person": print_id("pe", person),
+        "verified": is_verified(level), "level": level, "person": print_id("pe", person),
         "name": mask(command.name), "national_id": mask(command.national_id),
         "phone": mask(command.phone), "email": mask(command.email),
     }  # fmt: skip
     return Decided(answer, command.user, user.user_id, changes, status=DONE)
+
+
+def _identity_level(moment: Moment, command: SetPerson) -> int:
+    """The level at which the identity port knows a person: 0 told only, 1 by a valid document."""
+    port = moment.services.identity
+    if port is None and moment.lender.is_sandbox:
+        port = SANDBOX_IDENTITY
+    if port is None:
+        return TOLD
+    claimed = Person(command.name, command.national_id, command.phone)
+    found = port.check(claimed, None, moment.business_date)
+    return DOCUMENT if found.document_valid else TOLD
 
 
 def mask(value: str) -> str:

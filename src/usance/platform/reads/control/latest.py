@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
+from usance.platform.reads.control.events_and_audit import audit_answer
 from usance.platform.reads.shapes import moment_text
 from usance.platform.records.user_record import read_id
 
@@ -17,18 +18,14 @@ async def audit_page(
 ) -> list[dict[str, Any]]:
     """Entries of the audit, newest first, by person, command and subject."""
     rows = await transaction.fetch(
-        "select a.*, p.name from usance.audit a join usance.principals p using (principal_id) "
-        "where entry_id < $1 and ($2 = '' or p.name = $2) and ($3 = '' or a.command = $3) "
-        "and ($4 = '' or a.subject = $4) order by entry_id desc limit $5",
+        "select * from usance.told_audit where entry_id < $1 and ($2 = '' or name = $2) "
+        "and ($3 = '' or command = $3) and ($4 = '' or subject = $4) "
+        "order by entry_id desc limit $5",
         read_id(before, "ev", "before") if before else (1 << 62), wanted.get("who", ""),
         wanted.get("command", ""), wanted.get("subject", ""), limit,
     )  # fmt: skip
-    return [
-        {"id": print_id("ev", row["entry_id"]), "at": moment_text(row["at"]), "who": row["name"],
-         "command": row["command"], "subject": row["subject"], "outcome": row["outcome"],
-         "content_sha256": bytes(row["content"]).hex()}
-        for row in rows
-    ]  # fmt: skip
+    return [{**audit_answer(row), "who": row["name"], "changed": ", ".join(row["changed"])}
+            for row in rows]  # fmt: skip
 
 
 async def last_done(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import asyncpg
 
 
+TOLD, DOCUMENT = 0, 1
+"""Levels of identity: a name and number that were told, and a document that is valid."""
 _USER = (
     "select u.*, p.level, s.content as sealed_ref, usance.subject_key(u.user_id, null) as wrapped "
     "from usance.users u left join usance.user_persons p using (user_id) "
@@ -34,8 +36,13 @@ def user_answer(
         "user": print_id("us", row["user_id"]), "client_ref": client_ref,
         "channel": channel, "region": row["region"], "kind": USER_KINDS[row["kind"]],
         "registered_on": row["registered_on"].isoformat(),
-        "person": None if level is None else {"verified": True, "level": level},
+        "person": None if level is None else {"verified": is_verified(level), "level": level},
     }  # fmt: skip
+
+
+def is_verified(level: int) -> bool:
+    """True of a person whom the identity port knows."""
+    return level > TOLD
 
 
 async def user(
