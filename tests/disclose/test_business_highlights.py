@@ -56,12 +56,19 @@ def test_what_was_lent_is_what_the_loans_say(closed_book: Path) -> None:
     assert found["Weighted average contractual tenor", "2023Q4"].text == f"{months:.2f}"
 
 
-@pytest.mark.parametrize(("least", "unit"), [(1_000_000_00, "million"), (4_000_00, "unit")])
+@pytest.mark.parametrize(
+    ("least", "largest", "unit"),
+    [
+        (10_000_000_00, 90_000_000_00, "million"), (1_000_000_00, 9_000_000_00, "thousand"),
+        (1_000_000_00, 99_000_000_000_00, "million"), (40_000_00, 99_000_000_000_00, "thousand"),
+        (9_000_00, 900_000_00, "unit"), (40_00, 9_000_000_00, "unit"),
+    ],
+)  # fmt: skip
 def test_a_line_and_its_parts_are_in_one_unit(
-    closed_book: Path, monkeypatch: pytest.MonkeyPatch, least: int, unit: str
+    closed_book: Path, monkeypatch: pytest.MonkeyPatch, least: int, largest: int, unit: str
 ) -> None:
-    """In millions from ten million on, where no part is so small that it would be nothing."""
-    sizes = {"capital_heavy": 9_000_000_00, "ice": least}
+    """None has less than three digits, but small ones beside thousands of their unit."""
+    sizes = {"capital_heavy": largest, "ice": least}
 
     def at(self: BookMetrics, metric: str, period: Period, where: Segments = ()) -> Measurement:
         found = measurement(self, metric, period, where)
@@ -74,7 +81,7 @@ def test_a_line_and_its_parts_are_in_one_unit(
 
     measurement = BookMetrics.at
     monkeypatch.setattr(BookMetrics, "at", at)
-    monkeypatch.setitem(sizes, "capital_light", 2_000_000_00)
+    monkeypatch.setitem(sizes, "capital_light", 2 * least)
     found = [each for each in made(closed_book, "2023Q4").business_highlights.figures()
              if "loan volume" in each.line and each.currency == "RMB"]  # fmt: skip
     assert len(found) >= 6

@@ -90,7 +90,7 @@ def test_a_quote_has_the_printed_figure(page: str, files: dict[str, Path]) -> No
         if (row["statement"], row["line"]) == ("release_highlights", "Net income")
         and (row["period_or_date"], row["currency"]) == ("2024Q4", "RMB")
     ]
-    said = re.search(r"We earned ([^”]*)\.” said B. Example", words(page))
+    said = re.search(r"B. Example, Chief Executive Officer: “We earned ([^”]*)\.”", words(page))
     assert said
     assert re.sub(r"[^0-9.]", "", said[1]) == net.lstrip("-")
 

@@ -169,6 +169,20 @@ def test_a_figure_says_what_it_is_and_how_far_it_is_known() -> None:
     assert not young["cohort=2024Q2,mob=1"]
 
 
+def test_what_no_fact_tells_yet_is_not_complete(tmp_path: Path) -> None:
+    """Collections of the 30 days after a period that a book ends with are not known, ever."""
+    quarter, later = MetricPeriod.of("2024Q2"), date(2024, 8, 13)
+    tables = random_book(2)
+    found = []
+    for last in ("2024-06", "2024-07"):
+        book = Book.create(tmp_path / last, currency="CNY", time_zone="Asia/Shanghai")
+        with book.writing() as step:
+            step.add("dues", tables["dues"], month=653)
+            step.period(last, "closed", 1)
+        found += measure(Inputs.of_book(book), ["collection_30"], as_of=later, period=quarter)
+    assert [each.complete for each in found if each.series == AS_REPORTED] == [False, True]
+
+
 def test_another_state_of_the_data_has_another_snapshot() -> None:
     assert Inputs.of_tables(random_book(1)).snapshot != Inputs.of_tables(random_book(2)).snapshot
     assert Inputs.of_tables(random_book(1)).snapshot == Inputs.of_tables(random_book(1)).snapshot

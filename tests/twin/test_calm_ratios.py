@@ -255,5 +255,17 @@ def test_the_release_of_the_run_is_one_to_publish(book: Book) -> None:
     net = re.search(r"Net income came to (RMB[0-9.,]+[a-z ]*),", told)
     assert net
     assert f"\u201cWe earned {net[1]} on revenue of RMB" in told
+    # The run ends with June: what was paid in July is not known, though August has announced it.
+    assert "30-day collection rate (incomplete):" in told
     for title in ("From management", "Conference call", "About Example Holding", "Contact"):
         assert f">{title}</h2>" in page
+
+
+def test_figures_per_share_are_large_enough_to_be_told_to_a_cent(book: Book) -> None:
+    """A figure per ADS is that of a share, rounded, times two: of small ones it is a tenth off."""
+    profile, period = load_profile(), parse_close_period("2024Q2")
+    for each in release_of(
+        book, period, profile, parse_filer("name: A\ntranslation: {shown: false}")
+    ).figures:
+        if each.unit == "per_share":
+            assert abs(Fraction(each.text)) >= Fraction(1, 4)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from usance.base.codes import Currency, parse
 from usance.base.columns import arrays
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
+from usance.base.dates import last_of_month, parse_month
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError, unknown
 from usance.base.parquet import check_unchanged, read_parquet
@@ -89,6 +91,8 @@ class Inputs:
     """The files of each month of some tables of a book, which never change."""
     published: Mapping[Path, str] = field(default_factory=dict)
     """The files of a book with their SHA-256."""
+    told_until: date | None = None
+    """The last day that the facts or closes of a book are of; none where nothing tells."""
 
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
@@ -106,8 +110,9 @@ class Inputs:
         roles = parse_roles(json.loads(book.used(ROLES_FILE) or b"{}"), where=str(book.path))
         months = {name: _by_month(book, name) for name in _BY_MONTH}
         return cls(
-            found, _fingerprint(marks), book.manifest.time_zone, currency, roles, months, published
-        )
+            found, _fingerprint(marks), book.manifest.time_zone, currency, roles, months, published,
+            _told_until(book, months["facts"]),
+        )  # fmt: skip
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table], time_zone: str = "Asia/Shanghai") -> Inputs:
@@ -157,6 +162,18 @@ class Inputs:
 
     def __contains__(self, name: str) -> bool:
         return name in self.tables
+
+
+def _told_until(book: Book, facts: Collection[int]) -> date | None:
+    """The end of the last month with facts or a close: of the days after it nothing is known."""
+    if not facts and book.files("facts"):
+        return None
+    closed = [
+        parse_month(label)
+        for label, period in book.manifest.periods.items()
+        if period.state != "open"
+    ]
+    return max(map(last_of_month, [*facts, *closed]), default=None)
 
 
 def _by_month(book: Book, name: str) -> dict[int, tuple[Path, ...]]:

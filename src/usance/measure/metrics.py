@@ -119,7 +119,7 @@ def measure(
             for name in metrics or book
             for series, one in _versions(book[name], as_of)
         ]
-        run = _MetricRun(planner, over, as_of, tuple(by), inputs.snapshot)
+        run = _MetricRun(planner, over, as_of, tuple(by), inputs.snapshot, inputs.told_until)
         return run.results(chosen, skip_indivisible=not metrics)
 
 
@@ -162,10 +162,11 @@ class _MetricRun:
 
     def __init__(
         self, planner: QueryPlanner, over: MetricPeriod, as_of: date, by: tuple[str, ...],
-        snapshot: str,
+        snapshot: str, told_until: date | None,
     ) -> None:  # fmt: skip
         self.planner, self.over, self.as_of, self.by = planner, over, as_of, by
         self.snapshot = snapshot
+        self.known_on = min(as_of, told_until or as_of)
 
     def results(
         self, chosen: Sequence[tuple[str, Definition]], *, skip_indivisible: bool
@@ -305,7 +306,9 @@ class _MetricRun:
     def _is_complete(self, one: Definition, key: Mapping[str, int]) -> bool:
         if "cohort" in key and "mob" in key:
             return key["cohort"] + _QUARTER - 1 + key["mob"] <= to_month(self.over.end)
-        return self.as_of >= self.over.end + timedelta(days=one.complete_after_days)
+        # What is watched for some days after a period is not known before they were told of.
+        known_on = self.known_on if one.complete_after_days else self.as_of
+        return known_on >= self.over.end + timedelta(days=one.complete_after_days)
 
     def _product_of_rolls(self, series: str, one: Definition) -> Result:
         """The product of rolls into buckets 1, 2, 3 at three successive month ends."""

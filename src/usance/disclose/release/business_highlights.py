@@ -34,7 +34,7 @@ MAX_QUARTERS = 12
 """Quarters that can be told apart in one chart and stand side by side on one page."""
 MONTH = "Month on book {}"
 TEN_MILLION = 10_000_000
-"""From here on counts of persons and amounts are printed in millions."""
+"""From here on counts, and amounts of dividends and repurchases, are printed in millions."""
 _FILE = Path(__file__).resolve().parents[1] / "data" / "highlights.yaml"
 
 
@@ -168,17 +168,25 @@ class BusinessHighlights:
 
     def _unit(self, each: Highlight, values: list[Fraction]) -> tuple[str, int]:
         """The unit of a line and those it is summed with: by the sum, and nothing becomes zero."""
-        minor, tenths = (
-            self._minor(each), self.release.profile.rounding.text_decimals.get("million", 1)
-        )  # fmt: skip
-        large = max(values, default=Fraction(0)) >= TEN_MILLION * minor
         if each.unit == "money":
-            exponent = self.release.closed.books.entities.currency.exponent
-            shows_least = min(values, default=0) * 2 * 10**tenths >= UNITS["million"] * minor
-            return ("million", tenths) if large and shows_least else ("unit", exponent)
+            return self._unit_of_money([value / self._minor(each) for value in values])
         if each.unit == "persons":
+            large = max(values, default=Fraction(0)) >= TEN_MILLION
             return ("million_persons", 1) if large else ("persons", 0)
         return each.unit, each.decimals
+
+    def _unit_of_money(self, amounts: list[Fraction]) -> tuple[str, int]:
+        """The largest unit in which a change can be seen: no amount has less than three digits.
+
+        Beside amounts of thousands of it a small one may have fewer, but not none.
+        """
+        least, largest = min(amounts, default=Fraction(0)), max(amounts, default=Fraction(0))
+        for name in ("million", "thousand"):
+            decimals = self.release.profile.rounding.text_decimals.get(name, 1)
+            is_seen = least * 2 * 10**decimals >= UNITS[name]
+            if least >= 10 * UNITS[name] or (largest >= 1000 * UNITS[name] and is_seen):
+                return name, decimals
+        return "unit", self.release.closed.books.entities.currency.exponent
 
     def _minor(self, each: Highlight) -> int:
         """Smallest units in one unit of a line."""

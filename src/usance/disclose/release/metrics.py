@@ -112,8 +112,9 @@ def metric_inputs(closed: ClosedBooks, last: date, as_of: date, known_at: dateti
     dues = dues_between(portfolio, first_of_month(first), end, cells, as_of)
     made = {"tape": tape, "dues": dues, "cells": cells}
     return Inputs(
-        {**given.tables, **made}, given.snapshot, given.time_zone, published=given.published
-    )
+        {**given.tables, **made}, given.snapshot, given.time_zone, published=given.published,
+        told_until=given.told_until,
+    )  # fmt: skip
 
 
 def _needs_tape(book: Book, given: Inputs) -> bool:
