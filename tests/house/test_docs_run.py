@@ -20,6 +20,10 @@ MAKE_TARGETS = set(
 )
 
 
+BY_NIGHT = {"live-a-month.md"}
+"""Pages whose commands take minutes."""
+
+
 def blocks_of(path: Path) -> list[Block]:
     return list(blocks(str(path.relative_to(tree.ROOT)), path.read_text(encoding="utf-8")))
 
@@ -30,7 +34,11 @@ def tell(told: Iterable[Block], folder: Path) -> None:
         story.run(block)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(tree.ROOT)))
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=str(path.relative_to(tree.ROOT)),
+                 marks=[pytest.mark.nightly] if path.name in BY_NIGHT else [])
+    for path in PAGES
+])  # fmt: skip
 def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tell(blocks_of(path), tmp_path)

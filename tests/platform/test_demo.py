@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
 from usance.base.codes import FundingModel
+from usance.base.columns import make
+from usance.base.dates import to_day
 from usance.base.draws import draw
+from usance.base.tables import table
 from usance.match.mandates.file import parse_mandates
 from usance.platform.demo import world
 from usance.platform.demo.lender import lender_of, names
@@ -55,9 +59,20 @@ class TwelveSources:
     class manifest:  # noqa: N801
         time_zone, currency = "Asia/Shanghai", "CNY"
 
-    def read(self, name: str) -> TwelveSources:
-        assert name == "sources"
-        return self
+    def read(self, name: str) -> Any:
+        if name == "sources":
+            return self
+        days = [to_day(date(2024, 3, 1)), to_day(date(2024, 6, 1)), to_day(date(2024, 4, 30))]
+        given = {each: [1, 1, 1] for each in table(name).names}
+        return make(
+            name,
+            **{
+                **given,
+                "disbursed_on": days,
+                "source": [2, 2, 2],
+                "principal_minor": [90_000_000, 120_000_000, 60_000_000],
+            },
+        )
 
     def to_pylist(self) -> list[dict[str, int]]:
         models = [int(each.model) for each in named_scenario("calm").funding
@@ -75,6 +90,8 @@ def test_a_lender_keeps_the_sources_of_its_twin() -> None:
     assert [each.name for each in asked] == [names()["asked"]]
     assert asked[0].eligibility.regions == {names()["asked_region"]}
     assert found[0].model is FundingModel.CAPITAL_HEAVY
+    months = [each.budgets.month_minor for each in found[:2]]
+    assert months == [20_000_000, 90_000_000]  # half as much again as in a month, March left out
     assert document["principals"]["institution"]["party"] == names()["asked"]
 
 

@@ -9,10 +9,12 @@ from datetime import date
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
 
 from usance.base.book import Book
-from usance.base.codes import FundingModel
+from usance.base.codes import Currency, FundingModel, parse
+from usance.base.columns import arrays
 from usance.platform.lender import sandbox_document
 from usance.twin.run.options import named_scenario
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from usance.world.scenario.scenario import Scenario
 
 REGIONS = range(1, 11)
-DAY_BUDGET, TOTAL_BUDGET = 2_000_000, 20_000_000_000
-"""Budgets of each source in major units; a total is paced over all the years of its mandate."""
+DAY_BUDGET, TOTAL_BUDGET, LEAST_MONTH = 2_000_000, 20_000_000_000, 200_000
+"""Budgets of each source in major units: a total is paced over all years of its mandate; a month
+is half as much again as the source has lent in one, and no less than a small demo needs."""
+LAST_MONTHS = 3
 LAST_DAY = date(2099, 12, 31)
 
 
@@ -77,6 +81,7 @@ def _mandates(
 ) -> dict[str, Any]:
     """Mandates on the terms that each source had last."""
     elsewhere = [each for each in REGIONS if each != named["asked_region"]]
+    lent = _lent_a_month(book)
     stated = []
     for number, row in sorted(rows.items()):
         name = _name(named, number)
@@ -87,11 +92,25 @@ def _mandates(
             "model": FundingModel(row["model"]).label, "coupon": _percent(row["coupon_ppm"]),
             "fee": _percent(row["fee_ppm"]),
             "guarantee": {"trigger_days": max(row["trigger_days"], 1)},
-            "budgets": {"day": DAY_BUDGET, "total": TOTAL_BUDGET},
+            "budgets": {"day": DAY_BUDGET, "total": TOTAL_BUDGET,
+                        "month": max(lent.get(number, 0) * 3 // 2, LEAST_MONTH)},
             "regions": [named["asked_region"]] if name == named["asked"] else list(elsewhere),
         })  # fmt: skip
     return {"currency": book.manifest.currency, "time_zone": book.manifest.time_zone,
             "sources": stated}  # fmt: skip
+
+
+def _lent_a_month(book: Book) -> dict[int, int]:
+    """Major units that each source has lent in a month, the last ones of a run taken together."""
+    loans = arrays(book.read("loans"))
+    month = (loans["disbursed_on"].astype("datetime64[D]").astype("datetime64[M]")).astype(np.int64)
+    late = (loans["terms_no"] == 1) & (month > month.max(initial=0) - LAST_MONTHS)
+    unit = 10 ** parse(Currency, book.manifest.currency).exponent
+    source, principal = loans["source"][late], loans["principal_minor"][late]
+    return {
+        int(each): int(principal[source == each].sum()) // (LAST_MONTHS * unit)
+        for each in np.unique(source)
+    }
 
 
 def _percent(ppm: int) -> str:
