@@ -134,6 +134,8 @@ def served(home: Path, port: int) -> Iterator[tuple[subprocess.Popen[str], str]]
         (home / ADDRESS).unlink(missing_ok=True)
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 async def _show(home: Path, url: str) -> None:
