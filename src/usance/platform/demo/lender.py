@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from usance.world.scenario.scenario import Scenario
 
 REGIONS = range(1, 11)
-DAY_BUDGET, TOTAL_BUDGET, LEAST_MONTH = 2_000_000, 20_000_000_000, 200_000
+DAY_BUDGET, TOTAL_BUDGET, MIN_MONTH = 2_000_000, 20_000_000_000, 200_000
 """Budgets of each source in major units: a total is paced over all years of its mandate; a month
 is half as much again as the source has lent in one, and no less than a small demo needs."""
 LAST_MONTHS = 3
@@ -93,7 +93,7 @@ def _mandates(
             "fee": _percent(row["fee_ppm"]),
             "guarantee": {"trigger_days": max(row["trigger_days"], 1)},
             "budgets": {"day": DAY_BUDGET, "total": TOTAL_BUDGET,
-                        "month": max(lent.get(number, 0) * 3 // 2, LEAST_MONTH)},
+                        "month": max(lent.get(number, 0) * 3 // 2, MIN_MONTH)},
             "regions": [named["asked_region"]] if name == named["asked"] else list(elsewhere),
         })  # fmt: skip
     return {"currency": book.manifest.currency, "time_zone": book.manifest.time_zone,
