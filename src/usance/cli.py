@@ -211,7 +211,7 @@ def main(
     """Run one command and give its exit code; a failure is a message, not a trace."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        sys.meta_path.insert(0, cast(Any, _WithoutPandas))
+        sys.meta_path.insert(0, cast(Any, _WithoutUnused))
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
     is_wide = _WIDE in words
@@ -248,18 +248,23 @@ def _shown_progress(session: Session) -> Iterator[None]:
             line.clear()
 
 
-class _WithoutPandas:
-    """A finder of modules that keeps pandas out of this process, where no command uses it.
+class _WithoutUnused:
+    """A finder of modules that keeps out of this process what others import and no command uses.
 
-    Where it is installed, Arrow imports it to look whether an array is one of its own: half a
-    second of work, for commands that take no longer themselves.
+    Where pandas is installed, Arrow imports it to look whether an array is one of its own: half a
+    second of work, for commands that take no longer themselves. Numba looks whether there is
+    scipy's linear algebra, a fifth of a second; no kernel has any.
     """
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        """Nothing for any module; pandas is not there."""
+        """Nothing for any module; pandas is not there, nor linear algebra while numba looks."""
         if name == "pandas":
             raise ModuleNotFoundError("no command uses pandas", name=name)
+        if name == "scipy.linalg":
+            looking = sys.modules.get("numba.np.arraymath")
+            if looking is not None and not hasattr(looking, "_HAVE_BLAS"):
+                raise ModuleNotFoundError("no kernel uses linear algebra", name=name)
 
 
 def _run(words: list[str], session: Session) -> int:
