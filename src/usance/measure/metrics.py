@@ -119,7 +119,7 @@ def measure(
             for name in metrics or book
             for series, one in _versions(book[name], as_of)
         ]
-        run = _MetricRun(planner, over, as_of, tuple(by), inputs.snapshot, inputs.told_until)
+        run = _MetricRun(planner, inputs, over, as_of, tuple(by))
         return run.results(chosen, skip_indivisible=not metrics)
 
 
@@ -161,12 +161,10 @@ class _MetricRun:
     """One run: the same planner, period and dimensions for all metrics."""
 
     def __init__(
-        self, planner: QueryPlanner, over: MetricPeriod, as_of: date, by: tuple[str, ...],
-        snapshot: str, told_until: date | None,
+        self, planner: QueryPlanner, inputs: Inputs, over: MetricPeriod, as_of: date,
+        by: tuple[str, ...],
     ) -> None:  # fmt: skip
-        self.planner, self.over, self.as_of, self.by = planner, over, as_of, by
-        self.snapshot = snapshot
-        self.known_on = min(as_of, told_until or as_of)
+        self.planner, self.inputs, self.over, self.as_of, self.by = planner, inputs, over, as_of, by
 
     def results(
         self, chosen: Sequence[tuple[str, Definition]], *, skip_indivisible: bool
@@ -296,7 +294,7 @@ class _MetricRun:
             value = 1 - (1 - value) ** 12
         return Result(
             one, series, self._period(one), self.as_of, labels, numerator, denominator, value,
-            self.snapshot, self._is_complete(one, dict(pairs)), note, pairs, self.over,
+            self.inputs.snapshot, self._is_complete(one, dict(pairs)), note, pairs, self.over,
         )  # fmt: skip
 
     def _period(self, one: Definition) -> str:
@@ -306,9 +304,8 @@ class _MetricRun:
     def _is_complete(self, one: Definition, key: Mapping[str, int]) -> bool:
         if "cohort" in key and "mob" in key:
             return key["cohort"] + _QUARTER - 1 + key["mob"] <= to_month(self.over.end)
-        # What is watched for some days after a period is not known before they were told of.
-        known_on = self.known_on if one.complete_after_days else self.as_of
-        return known_on >= self.over.end + timedelta(days=one.complete_after_days)
+        until, days = self.inputs.told_until or self.as_of, one.complete_after_days
+        return min(self.as_of, until if days else self.as_of) >= self.over.end + timedelta(days)
 
     def _product_of_rolls(self, series: str, one: Definition) -> Result:
         """The product of rolls into buckets 1, 2, 3 at three successive month ends."""
@@ -348,7 +345,7 @@ class _MetricRun:
     ) -> Result:
         return Result(
             one, series, self._period(one), self.as_of, (), numerator, denominator, value,
-            self.snapshot, True, "", (), self.over,
+            self.inputs.snapshot, True, "", (), self.over,
         )  # fmt: skip
 
 
