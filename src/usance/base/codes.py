@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, cast
 
 from usance.base.errors import unknown
 
@@ -223,11 +224,17 @@ def parse(codes: type[C], text: str, *, where: str = "") -> C:
     Traceback (most recent call last):
     usance.base.errors.CodeError: unknown funding model 'capital_hevy'. Did you mean ...
     """
-    for member in codes:
-        if member.label == text:
-            return member
+    found = _by_label(codes).get(str(text))  # a file may hold anything there
+    if found is not None:
+        return cast(C, found)
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in codes.__name__).strip()
     raise unknown(words, text, (member.label for member in codes), where=where)
+
+
+@cache
+def _by_label(codes: type[Code]) -> dict[str, Code]:
+    """Members by label; kept, as every amount of a file asks for its currency."""
+    return {member.label: member for member in reversed(codes)}
 
 
 def code_lists() -> dict[str, dict[str, int]]:
