@@ -43,6 +43,7 @@ WORKERS = [int(each) for each in os.environ.get("USANCE_BENCH_WORKERS", "2").spl
 """Workers that serve, one run for each number; aims are for two. `1 2 4` shows a curve."""
 AIMED_WORKERS = 2
 USERS, CLIENTS = 64, 16
+EMAIL, PASSWORD = "bench@lender.example", "several words fit"
 SESSIONS = 10_000
 AMOUNT, PAID, WARM_PAIRS = 10_000, 100, 10
 NUMBERS = itertools.count(1)
@@ -269,7 +270,7 @@ async def _guards(report: Report, server: Embedded) -> None:
         report.section("platform: what its guards cost")
         await _rights(report, platforms)
         await _keys(report, platforms[0])
-        await _entrance(report, platforms[0])
+        await _entrance(report, platforms)
         await _webhooks(report, platforms[0])
     finally:
         for platform in platforms:
@@ -337,28 +338,34 @@ async def _keys(report: Report, platform: Platform) -> None:
     report.at_most("encryption, share of a registration with a person", share, 5, "%")
 
 
-async def _entrance(report: Report, platform: Platform) -> None:
-    """Sign-in, and sessions looked up among one and among ten thousand."""
-    pool, keys, word = await platform.database.pool(), platform.services.keys, "several words fit"
-    async with pool.acquire() as connection:
-        number = await create_operator(connection, "bench@lender.example", "auditor", word)
-        taken, waited = [], []
+async def _entrance(report: Report, platforms: list[Platform]) -> None:
+    """Sign-in, and a session looked up among ten thousand at one lender and alone at another.
+
+    It is looked up in turns, so that what else the machine does falls on both.
+    """
+    pools = [await each.database.pool() for each in platforms]
+    async with pools[0].acquire() as many, pools[1].acquire() as alone:
+        keys, tokens = [each.services.keys for each in platforms], []
+        for connection, own, count in ((many, keys[0], SESSIONS), (alone, keys[1], 0)):
+            number = await create_operator(connection, EMAIL, "auditor", PASSWORD)
+            tokens.append((await sign_in(connection, own, EMAIL, PASSWORD)).token)
+            await connection.execute(
+                "select count(usance.add_session($1, sha256(n::text::bytea), null, '', "
+                "interval '1 hour')) from generate_series(1, $2) n", number, count,
+            )  # fmt: skip
+        taken, waited, best = [], [], [float("inf"), float("inf")]
         for _ in range(9):
             begun, worked = time.perf_counter(), time.process_time()
-            opened = await sign_in(connection, keys, "bench@lender.example", word)
+            await sign_in(alone, keys[1], EMAIL, PASSWORD)
             taken.append(1e3 * (time.process_time() - worked))
             waited.append(1e3 * (time.perf_counter() - begun))
-        told = statistics.median(taken)
-        # The cost is one of work: on a core that others use too it takes longer by the clock.
-        report.line("sign-in, processor time", f"{told:.0f} ms", "aim 50–100 ms", 50 <= told <= 100)
-        report.line("  by the clock", f"{statistics.median(waited):.0f} ms")
-        alone = await _session_seconds(connection, opened.token)
-        await connection.execute(
-            "select count(usance.add_session($1, sha256(n::text::bytea), null, '', "
-            "interval '1 hour')) from generate_series(1, $2) n", number, SESSIONS,
-        )  # fmt: skip
-        many = await _session_seconds(connection, opened.token)
-    report.at_most(f"a session among {SESSIONS:,} to one alone", many / alone, 1.5, "×")
+            for n, connection in enumerate((many, alone)):
+                best[n] = min(best[n], await _session_seconds(connection, tokens[n]))
+    told = statistics.median(taken)
+    # The cost is one of work: on a core that others use too it takes longer by the clock.
+    report.line("sign-in, processor time", f"{told:.0f} ms", "aim 50–100 ms", 50 <= told <= 100)
+    report.line("  by the clock", f"{statistics.median(waited):.0f} ms")
+    report.at_most(f"a session among {SESSIONS:,} to one alone", best[0] / best[1], 1.5, "×")
 
 
 async def _session_seconds(connection: Any, token: str) -> float:

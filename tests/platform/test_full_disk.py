@@ -59,11 +59,10 @@ def own(disk: Path) -> Iterator[Sandbox]:
 def fill(disk: Path) -> Path:
     """A file that leaves nothing of the disk."""
     ballast = disk / "ballast"
-    with ballast.open("wb") as file:
+    with ballast.open("wb", buffering=0) as file:  # closing it must not write a rest
         try:
             while True:
                 file.write(bytes(1 << 16))
-                file.flush()
         except OSError:
             return ballast
 
