@@ -1,8 +1,9 @@
 """Pages of the console on a demo: each alone, and twenty people at once.
 
 `USANCE_BENCH_DEMO` names the home of a demo that is served; without it, one of
-`USANCE_BENCH_DEMO_SCALE` of the whole is made and served. Each page is asked for as often as a page
-of the same server that reads nothing, the sign-in page, so that the machine's own pace is told.
+`USANCE_BENCH_DEMO_SCALE` of the whole, or of about `USANCE_BENCH_DEMO_LOANS` loans, is made and
+served. Each page is asked for as often as a page of the same server that reads nothing, the sign-in
+page, so that the machine's own pace is told.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ import httpx
 
 from bench.report import Report
 
-SCALE = os.environ.get("USANCE_BENCH_DEMO_SCALE", "1/4")
+LOANS_OF_DEMO = 10_600
+"""Loans of a demo of the whole scale."""
+LOANS = os.environ.get("USANCE_BENCH_DEMO_LOANS", "")
+SCALE = f"{LOANS}/{LOANS_OF_DEMO}" if LOANS else os.environ.get("USANCE_BENCH_DEMO_SCALE", "1/4")
 TIMES, PEOPLE, EACH = 30, 20, 30
 PAGES = (
     "overview", "applications", "borrowers", "loans", "matching", "matching/limits", "money",
@@ -43,7 +47,8 @@ def run(report: Report) -> None:
             floor = _p95(browser, "/console/sign-in")
             _ = browser.post("/console/sign-in", data=person).raise_for_status()
             pages = [f"/console/{each}" for each in PAGES] + _records(browser)
-            report.section(f"console: pages at the 95th percentile, one at a time ({home})")
+            loans = json.loads((home / "demo.json").read_text())["loans"]
+            report.section(f"console: pages at the 95th percentile, one at a time, {loans:,} loans")
             report.line("a page that reads nothing", f"{floor:,.0f} ms")
             for page in pages:
                 report.at_most(re.sub(r"_\w+", "_…", page), _p95(browser, page), 300, "ms")
