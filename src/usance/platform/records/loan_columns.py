@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 LOANS_A_PIECE = 100_000
 _POSTED = np.dtype(("<i8", (len(FACT_AMOUNTS),)))
 _COLUMNS = (
-    ("loan_id", ">i8"), ("is_open", "?"), ("model", ">i2"), ("source", ">i2"), ("cell", ">i2"),
-    ("trigger_days", ">i2"), ("through", ">i4"), ("terms", TERMS_LAYOUT),
+    ("loan_id", ">i8"), ("is_folded", "?"), ("is_open", "?"), ("model", ">i2"), ("source", ">i2"),
+    ("cell", ">i2"), ("trigger_days", ">i2"), ("through", ">i4"), ("terms", TERMS_LAYOUT),
     ("state", STATE_LAYOUT), ("posted", _POSTED),
 )  # fmt: skip
 _WIDTHS = TERMS_LAYOUT.itemsize, STATE_LAYOUT.itemsize, _POSTED.itemsize
@@ -73,39 +73,34 @@ async def fold_columns(
 
     Whoever posts nothing leaves the posted amounts out: a third of what is read.
     """
-    which, columns = 0 if open_only else 1, _COLUMNS if with_posted else _COLUMNS[:-1]
-    names = ", ".join(name for name, _ in columns)
+    columns = _COLUMNS if with_posted else _COLUMNS[:-1]
+    which = "is_open and " if open_only else ""
+    read = ", ".join(_BLANKED.get(name, name) for name, _ in columns)
     last = 0
     while True:
-        end, count = await connection.fetchrow(_END[which], last, piece)
-        if end is None:
-            return
         rows = await copied_records(
-            connection, _ROWS[which].format(names=names), columns, last, end
-        )  # fmt: skip
-        others = await connection.fetch(_OTHERS[which], last, end) if count > len(rows) else []
-        yield FoldColumns(rows, [row["loan_id"] for row in others])
-        last = end
+            connection, _ROWS.format(columns=read, which=which), columns, last, piece
+        )
+        if not len(rows):
+            return
+        last, folded = int(rows["loan_id"][-1]), rows["is_folded"]
+        if folded.all():
+            yield FoldColumns(rows, [])
+        else:
+            yield FoldColumns(rows[folded], rows["loan_id"][~folded].tolist())
 
 
+_BLANKED = {
+    name: f"case when is_folded then {name} else decode(repeat('00', {width}), 'hex') end"
+    for name, width in zip(("terms", "state", "posted"), _WIDTHS, strict=True)
+}
+"""What has no fold is read as zeros of its width, so that all rows have one."""
 _FOLDED = f"form = {KERNEL} and " + " and ".join(
     f"octet_length({name}) = {width}"
     for name, width in zip(("terms", "state", "posted"), _WIDTHS, strict=True)
 )
-_WHICH = ("is_open and ", "")
-_SPAN = "loan_id > $1 and loan_id <= $2"
-_END = tuple(
-    "select max(loan_id), count(*) from (select loan_id from usance.loan_states "  # noqa: S608
-    f"where {which}loan_id > $1 order by loan_id limit $2) piece"
-    for which in _WHICH
+_ROWS = (
+    f"select {{columns}} from (select *, {_FOLDED} as is_folded from usance.loan_states "  # noqa: S608
+    "where {which}loan_id > $1 order by loan_id limit $2) piece order by loan_id"
 )
-_ROWS = tuple(
-    f"select {{names}} from usance.loan_states where {which}{_SPAN} and {_FOLDED} order by loan_id"  # noqa: S608
-    for which in _WHICH
-)
-_OTHERS = tuple(
-    f"select loan_id from usance.loan_states where {which}{_SPAN} and not ({_FOLDED}) "  # noqa: S608
-    "order by loan_id"
-    for which in _WHICH
-)
-"""Queries of the open loans and of all, from one id to another."""
+"""A piece of the open loans, or of all, in one pass."""
