@@ -25,6 +25,8 @@ from usance.service import (
     read_camt,
     reconcile,
 )
+from usance.service.bank_files.csv_file import read_csv_file
+from usance.service.bank_files.profile import load_profile
 
 LOANS = 1_000_000
 ENTRIES = 100_000
@@ -37,6 +39,7 @@ def run(report: Report) -> None:
     """Every figure of the room."""
     debits(report)
     statements(report)
+    provider_file(report)
     reconciliation(report)
     settlement(report)
 
@@ -77,6 +80,20 @@ def statements(report: Report, entries: int = ENTRIES) -> None:
     report.at_most(f"read, {len(whole) / 1e6:.0f} MB", took, 3, "s")
     ratio = took / seconds(lambda: read_camt(half, "s.xml"))
     report.at_most("twice the entries take", ratio, 2.5, "times")
+
+
+def provider_file(report: Report, lines: int = LINES) -> None:
+    """A provider's CSV of a million lines, read to its end; then half of it."""
+    report.section(f"service: CSV of {lines:,} lines")
+    header = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
+    rows = [f"OR{n},T{n},2024-07-01,{n % 900}.25,0.06,B{n // 1000},{n + 1},p{n}\n"
+            for n in range(lines)]  # fmt: skip
+    profile = load_profile("psp")
+    whole, half = header + "".join(rows), header + "".join(rows[: lines // 2])
+    took = seconds(lambda: read_csv_file(whole, "p.csv", profile))
+    report.line("read", f"{took:.1f} s, {len(whole) / 1e6:.0f} MB")
+    ratio = took / seconds(lambda: read_csv_file(half, "p.csv", profile))
+    report.at_most("twice the lines take", ratio, 2.5, "times")
 
 
 def reconciliation(report: Report, lines: int = LINES) -> None:

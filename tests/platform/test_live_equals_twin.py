@@ -86,11 +86,11 @@ EARLY = {
     for period in WHOLE.periods
     for versions in load_definitions().values()
     for each in versions
-    if each.complete_after_days
+    if each.complete_after_days or each.numerator.table == "outcomes"
 }
-"""Metrics that are complete some days after a period: live they were measured at its end, and the
-twin's here when all was over: of the last one alone they are compared. What they are made of, dues
-and tape, is compared whole."""
+"""Metrics that are complete some days after a period, or count who has defaulted by now: live they
+were measured at its end, and the twin's here when all was over: of the last one alone they are
+compared. What they are made of, dues and tape, is compared whole."""
 LOSSES = "history_from: 2023-01\n"
 OPENING_FACTS = "facts:" + "".join(
     f"""

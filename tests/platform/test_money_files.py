@@ -10,7 +10,7 @@ from tests.platform.sandbox import Sandbox
 from tests.platform.test_orders import advance, debtor, orders
 from usance.platform.commands.money.money_files import TakeFile
 from usance.platform.partners.file_evidence import take_file
-from usance.platform.refusals import FileRefused
+from usance.platform.refusals import FileRefused, WrongState
 
 HEADER = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
 PAID = "D2024080108-1-1,D2024080108-1-1,2024-08-01,1039.74,0.00,B1,,Anna\n"
@@ -89,3 +89,28 @@ def test_closing_balances_are_group_facts_and_a_correction_replaces_them(sandbox
     assert sandbox.sql("finance", total) == 103_974
     take(sandbox, "b.xml", CAMT.format(id="S1", closing="2000.00"), "iso20022")
     assert sandbox.sql("finance", total) == 200_000
+
+
+def test_a_withheld_fee_becomes_a_cost_and_no_eternal_break(sandbox: Sandbox) -> None:
+    debtor(sandbox)
+    advance(sandbox, "2024-08-03T01:00:00Z")
+    take(sandbox, "p-0801.csv", HEADER + PAID.replace(",0.00,", ",3.12,"))
+    reconcile(sandbox, "2024-08-03")
+    [fee] = [each for each in sandbox.read("finance", "breaks") if each["class"] == "fee"]
+    assert (fee["amount_minor"], fee["leg"]) == (312, "provider")
+    proposed = sandbox.do("finance", "break.book_fee", {"break_id": fee["break"]})
+    assert proposed.status == 202
+    approval = {"approval": proposed.answer["approval"]}
+    for who in ("administrator", "controller"):
+        done = sandbox.do(who, "approval.approve", approval).answer
+    assert done["answer"]["state"] == "cleared"
+    booked = sandbox.sql("finance", "select string_agg(kind || ' ' || amount_minor || detail, ', ' "
+                         "order by kind) from usance.group_facts where kind in (50, 51) "
+                         "and amount_minor = 312")  # fmt: skip
+    assert booked == '50 312{"function": "servicing_cost"}, 51 312{}'
+    advance(sandbox, "2024-08-05T01:00:00Z")
+    reconcile(sandbox, "2024-08-04")
+    again = [each for each in sandbox.read("finance", "breaks") if each["class"] == "fee"]
+    assert [each for each in again if each["state"] != "cleared"] == []
+    with pytest.raises(WrongState):
+        sandbox.do("finance", "break.book_fee", {"break_id": fee["break"]})

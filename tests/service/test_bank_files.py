@@ -248,6 +248,31 @@ def test_a_malformed_csv_file_is_refused_whole(name: str) -> None:
     assert len(read_csv_file(CSV, "p.csv", load_profile("psp")).lines) == 1
 
 
+MILLION = 1_000_000
+MANY_CURRENCIES = """
+format: csv
+columns: {reference: order_no, day: settled_on, amount: amount, currency: currency}
+currency: CNY
+"""
+
+
+@pytest.mark.nightly
+def test_a_million_lines_are_read_or_the_one_wrong_line_is_named() -> None:
+    """A line of an unknown currency is one that no amount can be read of: the whole is refused."""
+    profile = parse_profile(MANY_CURRENCIES, "many")
+    rows = [f"OR{n},2024-07-01,{n % 900}.25,{'EUR' if n % 10 == 3 else 'CNY'}\n"
+            for n in range(MILLION)]  # fmt: skip
+    header = "order_no,settled_on,amount,currency\n"
+    read = read_csv_file(header + "".join(rows), "p.csv", profile)
+    assert len(read.lines) == MILLION
+    whole = sum(each.amount_minor for each in read.lines)
+    assert whole == sum(n % 900 * 100 + 25 for n in range(MILLION))
+    assert sum(each.currency == "EUR" for each in read.lines) == MILLION // 10  # breaks, not lost
+    rows[777_777] = rows[777_777].replace("CNY", "XXQ")
+    with pytest.raises(InputError, match="p.csv line 777779, column amount.*XXQ"):
+        read_csv_file(header + "".join(rows), "p.csv", profile)
+
+
 def test_columns_that_are_not_there_are_named() -> None:
     with pytest.raises(BankFileError, match="has the column 'order_no' 0 times"):
         read_csv_file(CSV.replace("order_no", "order"), "p.csv", load_profile("psp"))

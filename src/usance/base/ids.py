@@ -44,6 +44,7 @@ PREFIXES = {
     "pe": "person",
     "ca": "case",
     "un": "unallocated cash",
+    "sa": "sale",
     "br": "break",
     "fi": "file",
     "se": "settlement",

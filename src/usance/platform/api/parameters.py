@@ -31,7 +31,7 @@ PATH_IDS = {
     "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
     "hit": "sh", "correction": "rr",
     "case": "ca", "contact": "ct", "stop": "st", "settlement": "se",
-    "claim": "cl", "entry": "ev",
+    "claim": "cl", "entry": "ev", "sale": "sa",
 }  # fmt: skip
 """Names of ids in addresses with the prefix that each has."""
 

@@ -28,6 +28,7 @@ from usance.platform.commands.loans import (
     payments,
     plan_rules,
     plans,
+    pool_sales,
     servicing,
 )
 from usance.platform.commands.money import (
@@ -96,6 +97,9 @@ _TABLE = (
     Spec("cash.assign", "cash.assigned", OPERATIONS, unallocated.AssignCash, unallocated.assign),
     Spec("cash.return", "cash.returned", OPERATIONS, unallocated.ReturnCash,
          unallocated.give_back, TWO),
+    Spec("cash.pass_on", "cash.passed_on", OPERATIONS, pool_sales.PassOnCash, pool_sales.pass_on,
+         TWO),
+    Spec("pool.sell", "pool.sold", FINANCE, pool_sales.SellPool, pool_sales.sell, TWO),
     Spec("virtual_account.open", "virtual_account.opened", ("channel", "operations"),
          virtual_accounts.OpenVirtualAccount, virtual_accounts.open_account),
     Spec("virtual_account.close", "virtual_account.closed", ("channel", "operations"),
@@ -108,6 +112,7 @@ _TABLE = (
     Spec("clearing.post", "clearing.posted", JOBS, clearing.PostClearing, clearing.post_clearing),
     Spec("break.assign", "break.assigned", DESKS, breaks.AssignBreak, breaks.assign),
     Spec("break.clear", "break.cleared", DESKS, breaks.ClearBreak, breaks.clear),
+    Spec("break.book_fee", "break.fee_booked", FINANCE, breaks.BookFee, breaks.book_fee, TWO),
     Spec("settlement.close", "settlement.closed", JOBS, settlements.CloseSettlement,
          settlements.close),
     Spec("settlement.acknowledge", "settlement.acknowledged", ("institution", "operations"),

@@ -8,14 +8,16 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.ids import print_id
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.platform.commands.command import DONE, WAITING, Decided, Moment
+from usance.platform.commands.settlement.deposits import state_fact
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.money.orders import break_answer
 from usance.platform.records.user_record import not_found, read_id
 from usance.platform.refusals import ApprovalSamePerson, WrongState
 from usance.platform.store.write_set import WriteSet
-from usance.service.reconciliation.breaks import clearing_limit_minor
+from usance.service.reconciliation.breaks import BreakClass, Leg, clearing_limit_minor
 
 if TYPE_CHECKING:
     import asyncpg
@@ -56,6 +58,13 @@ class ClearBreak:
 
     break_id: str
     reason: str
+
+
+@dataclass(frozen=True)
+class BookFee:
+    """A fee that a provider or bank has withheld is a cost of ours."""
+
+    break_id: str
 
 
 async def raise_breaks(
@@ -135,8 +144,35 @@ async def clear(
     return _written(moment, row, DONE)
 
 
-def _written(moment: Moment, row: Mapping[str, Any], status: int, event: str = "") -> Decided:
+async def book_fee(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: BookFee
+) -> Decided:
+    """State a withheld fee as a cost of servicing that is paid, and clear its break."""
+    await transaction.execute(
+        "select pg_advisory_xact_lock(hashtextextended($1, 0))", command.break_id
+    )
+    row = await _load(transaction, command.break_id)
+    is_fee = row["class"] == BreakClass.FEE.value
+    of_bank = row["leg"] == Leg.BANK.value
+    cost = -row["difference_minor"] if of_bank else row["amount_minor"]
+    if not is_fee or cost <= 0:
+        raise WrongState("it is no fee that was withheld", where=command.break_id,
+                         fix="Clear it with its reason")  # fmt: skip
     changes = WriteSet()
+    for kind, detail in ((GroupFactKind.COST_INCURRED, {"function": "servicing_cost"}),
+                         (GroupFactKind.COST_PAID, {})):  # fmt: skip
+        await state_fact(transaction, moment, changes, moment.business_date, cost, kind, detail)
+    who = principal.principal_id
+    row |= {"state": "cleared", "reason": "booked as a cost", "ended_at": moment.at,
+            "proposed_by": who, "cleared_by": who}  # fmt: skip
+    return _written(moment, row, DONE, changes=changes)
+
+
+def _written(
+    moment: Moment, row: Mapping[str, Any], status: int, event: str = "",
+    changes: WriteSet | None = None,
+) -> Decided:  # fmt: skip
+    changes = changes or WriteSet()
     changes.put("breaks", **row)
     subject = print_id("br", row["break_id"])
     return Decided(break_answer(moment.lender, row, moment.business_date), subject, 0, changes,

@@ -109,7 +109,9 @@ async def receive(
     return _outcome(moment, row, changes)
 
 
-async def _load(transaction: asyncpg.Connection, given: str, amount: int | None) -> dict[str, Any]:
+async def load_cash(
+    transaction: asyncpg.Connection, given: str, amount: int | None
+) -> dict[str, Any]:
     """The cash with its next number and the amount that is used now."""
     number = read_id(given, "un", "unallocated")
     row = await transaction.fetchrow(
@@ -129,10 +131,11 @@ async def _load(transaction: asyncpg.Connection, given: str, amount: int | None)
     return {**dict(row), "wanted": wanted}
 
 
-def _use(
+def use_cash(
     changes: WriteSet, moment: Moment, principal: Principal, row: dict[str, Any], kind: str,
     target: int, amount_minor: int, user_id: int,
 ) -> dict[str, Any]:  # fmt: skip
+    """Note a use of cash; the cash with it."""
     changes.put(
         "unallocated_uses", unallocated_id=row["unallocated_id"], no=row["uses"] + 1,
         user_id=user_id, kind=kind, amount_minor=amount_minor,
@@ -146,7 +149,7 @@ async def assign(
 ) -> Decided:
     """Pay a loan with money that waited, on the day it was received."""
     await act_as_platform(transaction)
-    row = await _load(transaction, command.unallocated, command.amount_minor)
+    row = await load_cash(transaction, command.unallocated, command.amount_minor)
     loan_id = read_id(command.loan, "ln", "loan")
     user = await load_user(transaction, owner_of(loan_id))
     loan = await load_loan(transaction, loan_id)
@@ -170,7 +173,7 @@ async def assign(
         "facts": json.dumps([{"loan": loan_id, "ref": str(ref)}]),
     }  # fmt: skip
     changes.payments.append(tuple(payment.values()))
-    after = _use(changes, moment, principal, row, "allocated", payment["payment_id"], taken,
+    after = use_cash(changes, moment, principal, row, "allocated", payment["payment_id"], taken,
                  user.user_id)  # fmt: skip
     changes.user_changes.append(user.change())
     answer = {"unallocated": unallocated_answer(moment.lender, after, moment.business_date),
@@ -184,7 +187,7 @@ async def give_back(
 ) -> Decided:
     """Make the order that sends money back through the provider it came from."""
     await act_as_platform(transaction)
-    row = await _load(transaction, command.unallocated, command.amount_minor)
+    row = await load_cash(transaction, command.unallocated, command.amount_minor)
     number = await transaction.fetchval("select usance.next_ids('order', 1)")
     changes = WriteSet()
     record = new_order(
@@ -193,7 +196,7 @@ async def give_back(
         amount_minor=row["wanted"], at=moment.at, settles_on=moment.business_date,
     )  # fmt: skip
     record.save(changes, moment.lender, moment.at)
-    after = _use(changes, moment, principal, row, "returned", number, row["wanted"], 0)
+    after = use_cash(changes, moment, principal, row, "returned", number, row["wanted"], 0)
     answer = {"unallocated": unallocated_answer(moment.lender, after, moment.business_date),
               "order": print_id("or", number)}  # fmt: skip
     return Decided(answer, command.unallocated, 0, changes, status=DONE, as_platform=True)

@@ -183,7 +183,7 @@ async def unallocated_rows(
 
 async def cash_uses(transaction: asyncpg.Connection, name: str) -> list[dict[str, Any]]:
     """Uses of an amount so far: a payment, an order that sends it back, a reversal."""
-    prefixes = {"allocated": "pm", "returned": "or", "reversed": "un"}
+    prefixes = {"allocated": "pm", "returned": "or", "reversed": "un", "passed_on": "or"}
     rows = await transaction.fetch(
         "select u.*, p.name from usance.unallocated_uses u left join usance.principals p "
         "using (principal_id) where unallocated_id = $1 order by no",
