@@ -269,7 +269,7 @@ def test_a_million_lines_are_read_or_the_one_wrong_line_is_named() -> None:
     assert whole == sum(n % 900 * 100 + 25 for n in range(MILLION))
     assert sum(each.currency == "EUR" for each in read.lines) == MILLION // 10  # breaks, not lost
     rows[777_777] = rows[777_777].replace("CNY", "XXQ")
-    with pytest.raises(InputError, match="p.csv line 777779, column amount.*XXQ"):
+    with pytest.raises(InputError, match=r"p\.csv line 777779, column amount.*XXQ"):
         read_csv_file(header + "".join(rows), "p.csv", profile)
 
 
