@@ -27,9 +27,9 @@ LIVE_COMMANDS = [
 CALLS = (
     "live install", "live commands", "live do user.register client_ref=anna region=3 --as channel",
     "live read user us_00000000001 --as channel", "live read trial_balance --as finance",
-    "live read clock --as channel", "audit list", "audit verify", "config export --out {out}",
-    "config import {out}", "ledger seal", "ledger verify", "db status", "db migrate",
-    "day --through 2024-07-01", "jobs list", "jobs work", "doctor",
+    "live read clock --as channel", "audit list", "audit show {entry}", "audit verify",
+    "config export --out {out}", "config import {out}", "ledger seal", "ledger verify",
+    "db status", "db migrate", "day --through 2024-07-01", "jobs list", "jobs work", "doctor",
     "keys create --kind channel --party other --scope channel",
     "people create --email a@b.example --role auditor --password-stdin",
 )  # fmt: skip
@@ -61,10 +61,13 @@ def test_answers_of_a_live_lender_are_by_their_schemas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery staple\n"))
+    entry = ""
     for call in CALLS:
-        words = call.format(out=tmp_path / "config.json").split()
+        words = call.format(out=tmp_path / "config.json", entry=entry).split()
         at = [] if call in OF_SERVER else ["--home", str(home)]
         code = main([*words, *at, "--json"])
         told: Any = json.loads(capsys.readouterr().out)  # one value, whatever was found
         assert code in (0, 1), (call, told)
         assert "error" not in told, (call, told)
+        if call == "audit list":
+            entry = told["data"][-1]["id"]

@@ -72,7 +72,7 @@ def show(
 
     found = on_platform(home, work)
     if as_json:
-        print_answer(found)
+        print_answer({**found, "changes": _without_nulls(found["changes"])})
         return
     columns = ["at", "principal", "command", "subject", "outcome", "content_sha256"]
     print_pairs([(name, str(found[name])) for name in columns])
@@ -81,6 +81,13 @@ def show(
         print_line(change["name"])
         for line in change_lines(change):
             print_line(line)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A document without what it does not say: a setting that was not there has no `before`."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 @app.command("verify")
