@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -338,6 +339,30 @@ def test_deferred_tax_of_the_opening_is_taken_as_given() -> None:
     assert end.amount("deferred_tax_asset") == 52_00
     assert end.amount("deferred_tax_liability") == 0
     assert end.amount("income_tax") + end.amount("deferred_tax") == -2_00
+
+
+@pytest.mark.parametrize("name", ["contingent", "contract_assets"])
+def test_one_taxpayer_sets_off_what_it_has_against_what_it_owes(name: str) -> None:
+    """What stood there when the books began too; tax to be withheld is its owner's."""
+    began = {"deferred_tax_asset": 30_00, "deferred_tax_liability": -20_00}
+    sign = -1 if name == "contingent" else 1
+    now = {**began, "contract_assets": 106_00, "contingent": -120_00, "referral": -1_000_00}
+    now[name] += sign * 400_00
+    known = tuple(
+        TaxYear(replace(GROUP[PLATFORM], tax_ppm=250_000, one_taxpayer=alone), now, began, began,
+                vat_ppm=60_000)
+        for alone in (False, True)
+    )  # fmt: skip
+    apart, set_off = (
+        (began["deferred_tax_asset"] + year.deferred.asset_minor,
+         -began["deferred_tax_liability"] + year.deferred.liability_minor)
+        for year in known
+    )  # fmt: skip
+    assert min(apart) > 0
+    assert min(set_off) == 0
+    assert apart[0] - apart[1] == set_off[0] - set_off[1]
+    assert (set_off[0] > 0) == (name == "contingent")
+    assert known[0].current == known[1].current
 
 
 def test_ifrs_adjustments_carry_their_own_tax() -> None:

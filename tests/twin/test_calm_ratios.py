@@ -269,3 +269,11 @@ def test_figures_per_share_are_large_enough_to_be_told_to_a_cent(book: Book) -> 
     ).figures:
         if each.unit == "per_share":
             assert abs(Fraction(each.text)) >= Fraction(1, 4)
+
+
+def test_a_company_with_one_tax_return_has_no_deferred_tax_on_both_sides(book: Book) -> None:
+    for quarter in QUARTERS:
+        closed = ClosedBooks.of(book, parse_close_period(quarter))
+        group = closed.books.at(parse_close_period(quarter).last_day)
+        names = ("deferred_tax_asset", "deferred_tax_liability")
+        assert sorted(map(bool, map(group.amount, names))) == [False, True]

@@ -67,6 +67,8 @@ class Entity:
     """Other shares, each from its month on, in the order of months."""
     carry_back: bool = False
     """True if the loss of a year is refunded from the tax of earlier ones."""
+    one_taxpayer: bool = False
+    """True if deferred tax assets are set off against liabilities, as within one taxpayer."""
 
     def distributed_on(self, day: date) -> int:
         """The share of profits that is expected, on a day, to be paid out to the owner."""
@@ -174,6 +176,7 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     tax, withheld = given.take("tax", _share) or 0, given.take("withholding", _share) or 0
     distributed, back = given.take("distributed", _share), given.take("carry_back", truth)
     later = given.take("distributed_from", _shares_by_month) or ()
+    alone = given.take("one_taxpayer", truth)
     given.close()
     if not given.has_needed:
         return None
@@ -181,7 +184,18 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     kept = reporting if own is None else own
     paid_up = PPM if distributed is None else distributed
     return Entity(
-        number, name, role, kept, owner, held, tax, withheld, paid_up, later, carry_back=bool(back)
+        number,
+        name,
+        role,
+        kept,
+        owner,
+        held,
+        tax,
+        withheld,
+        paid_up,
+        later,
+        bool(back),
+        bool(alone),
     )
 
 

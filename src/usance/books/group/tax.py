@@ -177,10 +177,18 @@ class TaxYear:
         asset = now.asset_minor - then.asset_minor
         asset += _tax(self.losses_carried, rate) - self.valuation_allowance
         liability = now.liability_minor - then.liability_minor
+        if self.entity.one_taxpayer:
+            asset, liability = self._set_off(asset, liability)
         held_back = self._held_back(self.earmarked_now, self.now) - self._held_back(
             self.earmarked_opening_minor, self.opening
         )
         return Deferred(asset, liability + held_back)
+
+    def _set_off(self, asset: int, liability: int) -> Deferred:
+        """The same with what stood there when the books began, on one side of the balance sheet."""
+        stated = self.now.get("deferred_tax_asset", 0), -self.now.get("deferred_tax_liability", 0)
+        net = stated[0] + asset - stated[1] - liability
+        return Deferred(max(net, 0) - stated[0], max(-net, 0) - stated[1])
 
     @property
     def earmarked_now(self) -> int:
