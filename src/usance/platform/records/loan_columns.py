@@ -94,7 +94,7 @@ _BLANKED = {
     name: f"case when is_folded then {name} else decode(repeat('00', {width}), 'hex') end"
     for name, width in zip(("terms", "state", "posted"), _WIDTHS, strict=True)
 }
-"""What has no fold is read as zeros of its width, so that all rows have one."""
+"""Columns of a fold; zeros of their width where there is none, so that all rows have one."""
 _FOLDED = f"form = {KERNEL} and " + " and ".join(
     f"octet_length({name}) = {width}"
     for name, width in zip(("terms", "state", "posted"), _WIDTHS, strict=True)
