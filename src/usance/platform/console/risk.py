@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
 from usance.assess.features.declared import Declared, ValueType
+from usance.base.codes import Currency
+from usance.base.rates import percent_of
 from usance.pages.charts import columns
 from usance.pages.numbers import words
+from usance.platform.console.amounts import printed
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.console.tasks import buttons
 from usance.platform.reads.control import configuration
@@ -47,15 +52,22 @@ def _shares(counts: list[int]) -> list[float]:
     return [each / whole for each in counts]
 
 
-def _bounds(declared: Declared) -> str:
-    """The least and the largest value of an input, where it has any."""
-    return "" if declared.type is ValueType.TRUTH else f"{declared.lowest:,} – {declared.highest:,}"
+def _bounds(name: str, declared: Declared, currency: Currency) -> str:
+    """The least and the largest value of an input, where it has any, as people read them."""
+    if declared.type is ValueType.TRUTH:
+        return ""
+    shown: Callable[[int], str] = "{:,}".format
+    if name.endswith("_minor"):
+        shown = partial(printed, currency=currency)
+    elif name.endswith("_ppm"):
+        shown = percent_of
+    return f"{shown(declared.lowest)} – {shown(declared.highest)}"
 
 
 async def models(visit: Visit) -> Response:
     """Flows and models by version, and everything the flow in force reads."""
     async with visit.platform.reading(visit.operator.principal) as read:
-        flow = read.moment.lender.decider.flow
+        flow, currency = read.moment.lender.decider.flow, read.moment.lender.currency
         kinds = {kind: await configuration.settings(read.transaction, kind)
                  for kind in ("flow", "model")}  # fmt: skip
         pending = [each for each in await read.approvals("pending") if each["command"] in PROPOSED]
@@ -65,7 +77,7 @@ async def models(visit: Visit) -> Response:
     inputs = [
         {"name": t.get(f"feature_{name}", words(name).capitalize()), "field": name,
          "type": t[f"type_{each.type.value}"], "meaning": each.meaning,
-         "values": ", ".join(map(words, each.names)) or _bounds(each)}
+         "values": ", ".join(map(words, each.names)) or _bounds(name, each, currency)}
         for name, each in flow.inputs.items()
     ]  # fmt: skip
     return visit.page("risk", "models", visit.texts["models"], register=register, inputs=inputs,
