@@ -54,6 +54,7 @@ from usance.platform.live import Platform
 from usance.platform.partners.dispatch import order_loop
 from usance.platform.router_plans import plan_loop
 from usance.platform.scheduler import schedule_loop
+from usance.platform.security.keys import KeyLookups
 
 log = logging.getLogger("usance.api")
 PREFIX = "/v1"
@@ -79,6 +80,7 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opened as platform:
             app.state.platform, app.state.mode = platform, mode
+            app.state.keys = KeyLookups(platform.database)
             app.state.request_log = RequestLog(platform.database)
             app.state.request_log.start()
             stop = asyncio.Event()

@@ -22,7 +22,7 @@ from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.partners.signatures import request_content
 from usance.platform.principals import Principal, PrincipalKind
-from usance.platform.security.keys import PREFIXES, SESSION_PREFIX, owner_of_key
+from usance.platform.security.keys import PREFIXES, SESSION_PREFIX
 from usance.platform.security.permuted_ids import ids_of_party
 from usance.platform.security.sessions import owner_of_session
 from usance.platform.security.signing import is_fresh_signature
@@ -116,17 +116,18 @@ async def _admitted(request: Request, access: Access) -> Call:
         return call
     token = _token(request, request.app.state.mode)
     pool = await platform.database.pool()
-    async with pool.acquire() as connection:
-        if token.startswith(SESSION_PREFIX):
+    if token.startswith(SESSION_PREFIX):
+        async with pool.acquire() as connection:
             operator = await owner_of_session(connection, token)
-            call.principal, call.session_id = operator.principal, operator.session_id
-        else:
-            call.principal, wait = await owner_of_key(connection, token)
-            if wait:
-                raise RequestError(
-                    "rate_limited", "this key has asked too often", retry_after=ceil(wait)
-                )
-            if "usance-signature" in request.headers:
+        call.principal, call.session_id = operator.principal, operator.session_id
+    else:
+        call.principal, wait = await request.app.state.keys.owner(token)
+        if wait:
+            raise RequestError(
+                "rate_limited", "this key has asked too often", retry_after=ceil(wait)
+            )
+        if "usance-signature" in request.headers:
+            async with pool.acquire() as connection:
                 await _check_signature(request, connection, call, access.max_body)
     state["principal_id"] = call.principal.principal_id
     try:

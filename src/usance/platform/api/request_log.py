@@ -76,10 +76,11 @@ class RequestLog:
         try:
             async with self.database.transaction(SYSTEM.principal_id) as transaction:
                 await transaction.execute("set local synchronous_commit to off")
-                await transaction.executemany(
+                await transaction.execute(
                     "insert into usance.api_requests (request_id, at, principal_id, method, path, "
-                    "status, code, idempotency_key, microseconds) "
-                    "values ($1, $2, $3, $4, $5, $6, $7, $8, $9)", rows,
+                    "status, code, idempotency_key, microseconds) select * from unnest($1::text[], "
+                    "$2::timestamptz[], $3::integer[], $4::text[], $5::text[], $6::smallint[], "
+                    "$7::text[], $8::text[], $9::integer[])", *map(list, zip(*rows, strict=True)),
                 )  # fmt: skip
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             self.dropped += len(rows)

@@ -26,15 +26,12 @@ from usance.platform.commands.unit_of_work import (
     moments,
     outcome_of,
 )
-from usance.platform.store.database import BATCH_WRITER
 from usance.platform.store.write_set import WriteSet, write
 
 if TYPE_CHECKING:
     import asyncpg
 
 MAX_BATCH = 64
-PLATFORM = 0
-"""The principal that a batch reads as; the write call checks each row for its own."""
 
 
 @dataclass(eq=False)
@@ -133,9 +130,7 @@ async def _commit(batch: list[Waiting]) -> dict[Waiting, Outcome]:
     async with AsyncExitStack() as stack:
         if first.spec.routes:
             await stack.enter_async_context(first.services.router.turn())
-        transaction = await stack.enter_async_context(
-            first.database.transaction(PLATFORM, BATCH_WRITER)
-        )
+        transaction = await stack.enter_async_context(first.database.batch())
         try:
             made, whole = await _decide(transaction, batch)
         except Exception as error:

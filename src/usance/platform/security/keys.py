@@ -7,17 +7,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import unknown
 from usance.platform.errors import UnknownPrincipal
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.refusals import NameTaken
+from usance.platform.store.database import Database, connection_failures
 
 if TYPE_CHECKING:
     import asyncpg
@@ -103,9 +107,10 @@ def _check(kind: str, scopes: list[str]) -> None:
 
 async def owner_of_key(connection: asyncpg.Connection, key: str) -> tuple[Principal, float]:
     """The principal of a key, and the seconds that it has to wait when it has asked too often."""
-    row = await connection.fetchrow(
-        "select (owner).*, scopes as key_scopes, wait from usance.key_owner($1)", hash_of(key)
-    )
+    return _owner(await connection.fetchrow(_OWNERS, [hash_of(key)]))
+
+
+def _owner(row: Any) -> tuple[Principal, float]:
     if row["principal_id"] is None:
         raise UnknownPrincipal(
             "this key is unknown, expired or ended", fix="Ask an administrator for another"
@@ -115,3 +120,44 @@ async def owner_of_key(connection: asyncpg.Connection, key: str) -> tuple[Princi
         frozenset(row["key_scopes"]), row["human"],
     )  # fmt: skip
     return principal, row["wait"]
+
+
+@dataclass
+class KeyLookups:
+    """Keys of requests that came together, looked up together: one question for all of them."""
+
+    database: Database
+    waiting: list[tuple[bytes, asyncio.Future[Any]]] = field(default_factory=list)
+    loop: asyncio.Task[None] | None = None
+
+    async def owner(self, key: str) -> tuple[Principal, float]:
+        """The same as `owner_of_key`, asked with all who wait."""
+        found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.waiting.append((hash_of(key), found))
+        if self.loop is None or self.loop.done():
+            self.loop = asyncio.create_task(self._run())
+        return _owner(await found)
+
+    async def _run(self) -> None:
+        while self.waiting:
+            # In one order everywhere: tokens of keys are taken from rows that two workers share.
+            asked, self.waiting = sorted(self.waiting, key=itemgetter(0)), []
+            try:
+                pool = await self.database.pool()
+                rows: list[Any] = await pool.fetch(_OWNERS, [key for key, _ in asked])
+            except connection_failures() as error:
+                rows = [error] * len(asked)
+            for (_, found), row in zip(asked, rows, strict=True):
+                if found.done():  # whoever asked has gone
+                    continue
+                if isinstance(row, Exception):
+                    found.set_exception(row)
+                else:
+                    found.set_result(row)
+
+
+_OWNERS = (
+    "select (o.owner).*, o.scopes as key_scopes, o.wait "
+    "from unnest($1::bytea[]) with ordinality g (hash, n) "
+    "cross join lateral usance.key_owner(g.hash) o order by g.n"
+)

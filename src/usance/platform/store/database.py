@@ -140,6 +140,19 @@ class Database:
             yield connection
 
     @asynccontextmanager
+    async def batch(self) -> AsyncIterator[asyncpg.Connection]:
+        """A transaction of the writer of batches, in which everything is read as the platform."""
+        pool = await self.pool(BATCH_WRITER)
+        async with pool.acquire() as connection:
+            await connection.execute("begin; select set_config('usance.principal', '0', true)")
+            try:
+                yield connection
+            except BaseException:
+                await connection.execute("rollback")
+                raise
+            await connection.execute("commit")
+
+    @asynccontextmanager
     async def loader(self) -> AsyncIterator[asyncpg.Connection]:
         """A connection of its own that reads and appends every row, for bulk work."""
         connection = await self.owner()
