@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,13 +154,15 @@ def test_a_connection_lost_in_commit_is_told_by_the_key(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     users = many(sandbox, together)
-    real = Database.transaction
 
-    @asynccontextmanager
-    async def lost(self: Database, *given: Any) -> AsyncIterator[asyncpg.Connection]:
-        async with real(self, *given) as transaction:
-            yield transaction
-        raise ConnectionResetError("the answer to the commit never came")
+    def losing(real: Callable[..., Any]) -> Callable[..., Any]:
+        @asynccontextmanager
+        async def lost(self: Database, *given: Any) -> AsyncIterator[asyncpg.Connection]:
+            async with real(self, *given) as transaction:
+                yield transaction
+            raise ConnectionResetError("the answer to the commit never came")
+
+        return lost
 
     async def work(platform: Platform) -> list[list[Any]]:
         channel = await platform.principal("channel")
@@ -172,7 +174,8 @@ def test_a_connection_lost_in_commit_is_told_by_the_key(
             )  # fmt: skip
 
         with monkeypatch.context() as patched:
-            patched.setattr(Database, "transaction", lost)
+            for name in ("transaction", "batch"):
+                patched.setattr(Database, name, losing(getattr(Database, name)))
             first = await draws()
         return [first, await draws()]
 

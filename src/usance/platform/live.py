@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from usance.platform.lender import LIVE, SANDBOX, sandbox_document
 from usance.platform.principals import Principal, principal_named
 from usance.platform.reads.reading import Reading
 from usance.platform.refusals import ClockBackwards
+from usance.platform.security.keys import KeyLookups
 from usance.platform.security.screening import lists_of
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
@@ -70,6 +72,11 @@ class Platform:
     """The folder of its keys, its lake and its releases."""
     figures: CommandFigures = field(default_factory=CommandFigures)
     clock_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @cached_property
+    def key_lookups(self) -> KeyLookups:
+        """Keys of requests that wait for their owners."""
+        return KeyLookups(self.database)
 
     @classmethod
     @asynccontextmanager

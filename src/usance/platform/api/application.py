@@ -54,7 +54,6 @@ from usance.platform.live import Platform
 from usance.platform.partners.dispatch import order_loop
 from usance.platform.router_plans import plan_loop
 from usance.platform.scheduler import schedule_loop
-from usance.platform.security.keys import KeyLookups
 
 log = logging.getLogger("usance.api")
 PREFIX = "/v1"
@@ -80,7 +79,6 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opened as platform:
             app.state.platform, app.state.mode = platform, mode
-            app.state.keys = KeyLookups(platform.database)
             app.state.request_log = RequestLog(platform.database)
             app.state.request_log.start()
             stop = asyncio.Event()

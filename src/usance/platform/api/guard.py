@@ -121,7 +121,7 @@ async def _admitted(request: Request, access: Access) -> Call:
             operator = await owner_of_session(connection, token)
         call.principal, call.session_id = operator.principal, operator.session_id
     else:
-        call.principal, wait = await request.app.state.keys.owner(token)
+        call.principal, wait = await platform.key_lookups.owner(token)
         if wait:
             raise RequestError(
                 "rate_limited", "this key has asked too often", retry_after=ceil(wait)
