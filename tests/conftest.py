@@ -26,6 +26,9 @@ settings.load_profile("ci")
 
 json_answers.watch()
 
+# A process of xdist says how wide its terminal is, and has none.
+os.environ.pop("COLUMNS", None)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that read ../shared, so that `-m "not shared"` leaves them out."""

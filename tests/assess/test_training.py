@@ -247,7 +247,7 @@ def test_a_model_that_was_edited_is_refused(model_folder: Path, tmp_path: Path) 
         (b"a,b\n", "has no rows"),
         (b"a,a\n1,2\n", "more than one column 'a'"),
         (b"a,b\n1,2\n3\n", "cannot be read"),
-        (b"a,b\n1,\xff\xfe\n", "cannot be read"),
+        (b"a,b\n1,\xff\xfe\n", "line 2 is not UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, content: bytes, told: str) -> None:

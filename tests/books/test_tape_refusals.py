@@ -178,7 +178,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     assert "is empty" in refusal(empty)
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe\x00month")
-    assert "cannot be read" in refusal(binary)
+    assert "line 1 is not UTF-8" in refusal(binary)
 
 
 def test_a_header_alone(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ list, or one item a line.
 >>> given = {"detail.deal": "T1", "detail.value_on": "", "detail.lender": "?"}
 >>> detail_of(GroupFactKind.FUNDING_REPAID, given)
 {'deal': 'T1'}
->>> detail_value(ValueForm.LINES, "cash 5,000.00\nequity -5,000.00 USD 2", "body.detail.lines")
-[{'account': 'cash', 'amount': '5000.00'}, {'account': 'equity', 'amount': '-5000.00', \
-'currency': 'USD', 'entity': '2'}]
+>>> for line in detail_value(ValueForm.LINES, "cash 5.00\nequity -5.00 USD 2", "body.detail.lines"):
+...     print(line)
+{'account': 'cash', 'amount': '5.00'}
+{'account': 'equity', 'amount': '-5.00', 'currency': 'USD', 'entity': '2'}
 """
 
 from __future__ import annotations
