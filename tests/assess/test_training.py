@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from tests.assess.applicants import rows, write
 from tests.pages.checks import parsed
-from usance.assess.applicant_file import Table, numbers_and_texts, read_table, table_of
+from usance.assess.applicant_file import Table, no_column, numbers_and_texts, read_table, table_of
 from usance.assess.columns import learn_column
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.training.fit import choose_candidate, folds, latest
@@ -206,6 +206,15 @@ def test_every_column_of_the_recipe_must_be_there() -> None:
     ]  # fmt: skip
     with pytest.raises(UsanceError, match="declares no direction"):
         read_trends("age:up")
+
+
+def test_a_column_by_its_own_name_in_a_mapped_file_is_told_the_name_here(tmp_path: Path) -> None:
+    path = tmp_path / "german.csv"
+    path.write_text("Einkommen,target\n1,0\n2,1\n", encoding="utf-8")
+    table = read_table(path, ColumnNames({"income": "Einkommen"}))
+    with pytest.raises(UsanceError, match="'Einkommen' has another name here") as caught:
+        raise no_column(table, "Einkommen")
+    assert caught.value.fix == "Write income, as the mapping calls it"
 
 
 def test_a_text_in_a_number_column_is_named(model: Model, tmp_path: Path) -> None:

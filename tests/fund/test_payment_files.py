@@ -248,6 +248,12 @@ def test_commands(tmp_path: Path) -> None:
     )
     assert "128737742" in cells.output
     assert cells.exit_code == 0
+    dollars = tmp_path / "dollars.yaml"
+    ours = sample_path().read_text(encoding="utf-8")
+    dollars.write_text(ours.replace("currency: CNY", "currency: USD"), encoding="utf-8")
+    for words in (("project",), ("grid", "--class", "B", "--down", "default=100")):
+        refused = call(words[0], dollars, *words[1:])
+        assert "the currency is USD" in str(refused.exception)
 
 
 def test_a_class_at_a_price_and_over_a_curve(tmp_path: Path) -> None:

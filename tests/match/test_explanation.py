@@ -61,5 +61,8 @@ def test_a_source_that_declined_is_not_the_next_best() -> None:
     told = [explain_loan(requests, book, int(loan)) for loan in requests.loan_id]
     declined = [each for each in told if set(each["asked"]) - {each["source"]}]
     assert declined
+    assert all(len(each["declined"]) == len(set(each["asked"]) - {each["source"]}) for each in told)
+    unfunded = [each for each in told if not each["source"] and each["asked"]]
+    assert all(each["declined"] for each in unfunded)
     for each in told:
         assert not each["next_best"] or each["next_best"]["source"] not in each["asked"]
