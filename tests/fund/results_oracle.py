@@ -69,7 +69,7 @@ def annual(cost: int, received: list[tuple[int, int]]) -> int | None:
         low, high = ALMOST_ALL, Decimal(1)
         while worth(high) > 0:
             high *= 4
-        while high - low > Decimal(10) ** -16 * (1 + abs(low)):
+        while high - low > Decimal(10) ** -16:
             middle = (low + high) / 2
             low, high = (middle, high) if worth(middle) > 0 else (low, middle)
         return nearest(Fraction(low) * 10**9)

@@ -79,6 +79,7 @@ async def fill(connection: asyncpg.Connection, rows: Rows) -> Rows:
         "select c.relname, array_agg(a.attname::text) as columns from pg_attribute a "
         "join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace "
         "where n.nspname = 'usance' and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped "
+        "and a.attidentity = '' "
         "group by c.relname"
     )
     await connection.execute("set session_replication_role = replica")
