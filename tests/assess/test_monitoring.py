@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from datetime import UTC, date, datetime
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from usance.assess.errors import ModelError, NotApproved
 from usance.assess.monitoring.approval import approvals, approve, live_model
 from usance.assess.monitoring.monitor import monitor
 from usance.assess.scoring.model import Model
+from usance.assess.training.recipe import Recipe
+from usance.assess.training.train import fit_table
 from usance.base.errors import UsanceError
 from usance.cli import main
 
@@ -29,6 +33,29 @@ def test_the_same_world_is_steady(model: Model, tmp_path: Path) -> None:
     assert sum(each.rows for each in months) == 5400
     assert not any(each.state == "alarm" for each in months)
     assert max(each.psi for each in months) < 0.1
+
+
+def test_the_training_rows_of_a_scorecard_have_not_moved(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    made: list[dict[str, Any]] = [
+        {
+            "ref": f"B{at}", "applied": f"2023-{at % 12 + 1:02}-15",
+            "income": draw.randrange(1800, 9000), "loans": draw.randrange(6),
+            "late": draw.choice((0, 0, 0, 1, 2)),
+            "job": draw.choice(("employee", "self_employed", "retired")),
+        }
+        for at in range(1, 1201)
+    ]  # fmt: skip
+    for each in made:
+        risk = 0.03 + 0.03 * each["loans"] + 0.10 * each["late"]
+        each["target"] = int(draw.random() < risk * (1.5 if each["income"] < 3500 else 0.7))
+    table = read_table(write(tmp_path / "past.csv", made))
+    model = fit_table(table, Recipe("target", "ref", "applied"), threads=1)
+    assert model.kind == "scorecard"
+    assert sum(model.info["reference"]["rows"]) == 1200
+    months = monitor(model, table, time="applied")
+    assert max(each.psi for each in months) < 0.1, "held-out scores lie between: 1.0"
+    assert {each.state for each in months} == {"steady"}
 
 
 def test_a_moved_input_is_named(model: Model, tmp_path: Path) -> None:

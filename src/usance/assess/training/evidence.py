@@ -1,7 +1,8 @@
-"""Evidence for the model card and the baseline of monitoring, all from held-out predictions.
+"""Evidence for the model card, from held-out predictions, and the baseline of monitoring.
 
-Predictions for rows that a model has seen are too sure, and tomorrow's rows would then look as if
-the population had moved.
+Predictions for rows that a model has seen are too sure to tell how good it is. The baseline is
+made of the model's own scores all the same: a scorecard has a handful of scores, and those of the
+models without a part of the rows lie between them and would look like drift.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ def calibration_table(bad: F64, log_odds: F64) -> list[dict[str, float]]:
 
 
 def reference(
-    columns: Sequence[Column], inputs: F64, bad: F64, log_odds: F64, scale: Scale
-) -> dict[str, Any]:
-    """The distribution of the score and of each input."""
-    score = scale.points(log_odds)
-    edges = np.unique(np.quantile(score, np.arange(1, 10) / 10).round().astype(np.int64))
+    columns: Sequence[Column], inputs: F64, bad: F64, own: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+) -> dict[str, Any]:  # fmt: skip
+    """The distribution of the model's own score and of each input; goods and bads as held out."""
+    edges = np.unique(np.quantile(own, np.arange(1, 10) / 10).round().astype(np.int64))
     least = max(20, len(bad) // 50)
     binned = [bin_column(at, each, inputs[:, at], bad, least) for at, each in enumerate(columns)]
-    low, high = int(score.min()), int(score.max())
+    low, high = int(held_out.min()), int(held_out.max())
     steps = np.unique(np.linspace(low, high + 1, 25).astype(np.int64))
-    goods, bads = (np.histogram(score[bad == each], steps)[0].tolist() for each in (0.0, 1.0))
+    goods, bads = (np.histogram(held_out[bad == each], steps)[0].tolist() for each in (0.0, 1.0))
     return {
         "edges": edges.tolist(),
-        "rows": counts(score, edges),
+        "rows": counts(own, edges),
         "histogram": {"from": steps.tolist(), "goods": goods, "bads": bads},
         "columns": [asdict(each) for each in binned],
     }

@@ -257,12 +257,15 @@ def _info(
         "held_out": held,
         "out_of_time": late,
         "calibration": calibration_table(bad, predicted),
-        "reference": reference(inputs.columns, inputs.matrix, bad, predicted, model.scale),
+        "reference": reference(
+            inputs.columns, inputs.matrix, bad, model.score_inputs(inputs.matrix).score,
+            model.scale.points(predicted),
+        ),
         "groups": {
             name: fairness(rows.column(name), bad, predicted, model.scale) for name in recipe.groups
         },
         "months": [],
-    }
+    }  # fmt: skip
 
 
 def _why(chosen: str, losses: dict[str, float]) -> str:

@@ -8,7 +8,6 @@ ranks on those whose outcome is known by now.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,22 +106,13 @@ def table_of(rows: Mapping[str, I64], name: str) -> Table:
 
 
 def trained(history: CaseHistory, name: str, *, seed: int = 1, threads: int = 0) -> Model:
-    """A C-score of a lender's own cases, with the distribution of its own scores to be watched by.
-
-    A scorecard of so few inputs has a handful of scores. Those of models without a part of the
-    rows, which a training file is measured by, lie between them and would look like drift.
-    """
-    from usance.assess.training.evidence import counts
+    """A C-score of a lender's own cases."""
     from usance.assess.training.recipe import Recipe
     from usance.assess.training.train import fit_table
 
     table = table_of(rows_of(history, name), f"C-score {name}")
     recipe = Recipe(outcome_of(name)[0], time=TIME, excluded=NOT_INPUTS, seed=seed)
-    model = fit_table(table, recipe, threads=threads)
-    score = model.score(table).score
-    edges = np.unique(np.quantile(score, np.arange(1, 10) / 10).round().astype(np.int64))
-    own = {"edges": edges.tolist(), "rows": counts(score, edges)}
-    return replace(model, info={**model.info, "reference": {**model.info["reference"], **own}})
+    return fit_table(table, recipe, threads=threads)
 
 
 def watched(model: Model, history: CaseHistory, name: str) -> list[tuple[bool, Month]]:
