@@ -90,8 +90,24 @@ def test_every_loan_is_as_by_itself() -> None:
         found = views[loan["loan"]]
         assert found["principal_outstanding_minor"] == view.principal_outstanding
         assert found["settlement_minor"] == view.settlement
-        assert (found["days_past_due"], found["status"]) == (view.days_past_due, view.status.label)
+        status = view.status.label if view.disbursed else "not disbursed"
+        assert (found["days_past_due"], found["status"]) == (view.days_past_due, status)
         assert (found["next_due_on"], found["next_due_minor"]) == (view.next_due_on, view.next_due)
+
+
+def test_a_loan_that_is_not_disbursed_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("loans.csv").write_text(
+        "loan,principal,rate,instalments,disbursed_on\n"
+        "A,5000,12%,6,2024-01-31\nB,5000,12%,6,2024-06-30\nC,5000,12%,6,2024-01-31\n"
+    )
+    Path("facts.csv").write_text(
+        "loan,kind,on,amount\nA,disbursed,2024-01-31,5000\nB,disbursed,2024-06-30,5000\n"
+    )
+    replay = ["loan", "replay", "loans.csv", "--facts", "facts.csv", "--as-of", "2024-05-01"]
+    assert main(replay) == 0
+    rows = csv.DictReader(capsys.readouterr().out.splitlines())
+    told = {row["loan"]: row["status"] for row in rows}
+    assert told == {"A": "active", "B": "not disbursed", "C": "not disbursed"}
 
 
 def test_three_forms_and_a_mapping(capsys: pytest.CaptureFixture[str]) -> None:

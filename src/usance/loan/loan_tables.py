@@ -28,7 +28,7 @@ from usance.loan.documents.terms import default_first_due
 from usance.loan.fact_files import NO_BOOKING_TIMES, collect_facts
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.fact_files import FactFile, FactRows
-from usance.loan.views import VIEW_FIELDS
+from usance.loan.views import NOT_DISBURSED, VIEW_FIELDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,7 @@ def replay_table(
         column = views.column(name)
         if name == "status":
             labels = np.array([Status(code).label for code in range(len(Status))])
-            columns[name] = labels[column]
+            columns[name] = np.where(views.column("disbursed") > 0, labels[column], NOT_DISBURSED)
         elif name == "next_due_day":
             days = pa.array(column.astype(np.int32), mask=column < 0)
             columns["next_due_on"] = days.cast(pa.date32())

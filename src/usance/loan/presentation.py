@@ -16,7 +16,7 @@ from usance.base.command_line import number
 from usance.loan.quote import Quote
 from usance.loan.rates.annual import percent
 from usance.loan.terms import Terms
-from usance.loan.views import ComponentAmounts, Instalment, InstalmentState, LoanView
+from usance.loan.views import NOT_DISBURSED, ComponentAmounts, Instalment, InstalmentState, LoanView
 
 Pairs = list[tuple[str, str]]
 Line = tuple[str, int | str]
@@ -173,7 +173,7 @@ def _status_lines(
 ) -> list[Line]:
     """Status, days past due and instalments paid, by the terms in force."""
     if not view.disbursed:
-        return [("status", "not disbursed")]
+        return [("status", NOT_DISBURSED)]
     late = f", {view.days_past_due} days past due" if view.days_past_due else ""
     lines: list[Line] = [("status", _words(view.status.label) + late)]
     count = sum(1 for row in rows if row.number)

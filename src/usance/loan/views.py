@@ -95,3 +95,6 @@ VIEW_FIELDS = (
     "disbursed", "compensated", "charged_off", "recovered", "next_due_day", "next_due",
 )  # fmt: skip
 """The columns of a view as the kernel writes it; days are day numbers, -1 for none."""
+
+NOT_DISBURSED = "not disbursed"
+"""The status that people are told of a loan that has no money yet."""
