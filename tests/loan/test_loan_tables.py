@@ -110,6 +110,31 @@ def test_a_loan_that_is_not_disbursed_says_so(capsys: pytest.CaptureFixture[str]
     assert told == {"A": "active", "B": "not disbursed", "C": "not disbursed"}
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("K-2,disbursed,2024-01-31,3000.50,1,\n",
+         "facts.csv line 3, loan 'K-2': disbursed of 2024-01-31 over 3000.50 CNY differs"),
+        ("K-2,disbursed,2024-01-31,3000,1,\nK-2,reversed,2024-01-31,,2,9\n",
+         "loans.csv line 3, loan 'K-2': a reversed fact names no known fact"),
+        ("K-2,paid,2024-02-29,100,1,\n",
+         "facts.csv line 3, loan 'K-2': paid of 2024-02-29 over 100.00 CNY happened before"),
+    ],
+)  # fmt: skip
+def test_a_refused_fact_is_told_as_the_files_do(
+    rows: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("loans.csv").write_text(
+        "loan,principal,rate,instalments,disbursed_on\n"
+        "K-1,5000,12%,6,2024-01-31\nK-2,3000,12%,6,2024-01-31\n"
+    )
+    head = "loan,kind,on,amount,ref,arg\nK-1,disbursed,2024-01-31,5000,1,\n"
+    Path("facts.csv").write_text(head + rows)
+    replay = ["loan", "replay", "loans.csv", "--facts", "facts.csv", "--as-of", "2024-05-01"]
+    assert main(replay) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_three_forms_and_a_mapping(capsys: pytest.CaptureFixture[str]) -> None:
     Path("own.csv").write_text('Nr,Betrag,Zins,Raten,Start\nA,"1.200,50",18%,3,15.01.2024\n')
     Path("map.yaml").write_text(

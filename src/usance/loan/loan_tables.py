@@ -21,6 +21,7 @@ from usance.base.csv_lines import row_place
 from usance.base.dates import from_day, to_day
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.ids import fact_ref
+from usance.base.money import Money
 from usance.loan.batch import replay_columns, schedule_columns
 from usance.loan.columns import TermColumns
 from usance.loan.convention import CONVENTION_CODES, CONVENTIONS, KERNEL_CONVENTIONS
@@ -44,6 +45,7 @@ class LoanTable:
 
     loans: list[str]
     terms: TermColumns
+    path: Path
 
 
 def read_loan_table(path: Path, names: ColumnNames, currency: str) -> LoanTable:
@@ -69,7 +71,7 @@ def read_loan_table(path: Path, names: ColumnNames, currency: str) -> LoanTable:
         )  # fmt: skip
     except UsanceError as error:
         raise _placed(error, path) from error
-    return LoanTable(loans, terms)
+    return LoanTable(loans, terms, path)
 
 
 def schedule_table(loans: LoanTable) -> pa.Table:
@@ -102,8 +104,13 @@ def replay_table(
 
     ids = np.arange(1, len(loans.loans) + 1, dtype=np.int64)
     files = [read_fact_table(facts, names, currency, loans.loans)] if facts else []
-    known = collect_facts(files, ids, known_at=known_at).unreversed(ids)
-    views = replay_columns(loans.terms, known, as_of)
+    rows, id_base = _OwnFacts(loans, facts, names, currency), 1
+    try:
+        known = collect_facts(files, ids, known_at=known_at).unreversed(ids)
+        id_base = 0
+        views = replay_columns(loans.terms, known, as_of)
+    except UsanceError as error:
+        raise rows.named(error, id_base) from error
     columns: dict[str, Any] = {
         "loan": pa.array(loans.loans),
         "as_of": pa.array([as_of] * len(loans.loans), pa.date32()),
@@ -185,6 +192,44 @@ def _placed(error: UsanceError, path: Path) -> UsanceError:
     if found is None:
         return error
     return type(error)(error.what, where=row_place(path, int(found[1]) + 1), fix=error.fix)
+
+
+@dataclass(frozen=True)
+class _OwnFacts:
+    """The files of a replay, to name what is refused as they do."""
+
+    loans: LoanTable
+    facts: Path | None
+    names: ColumnNames
+    currency: str
+
+    def named(self, error: UsanceError, id_base: int) -> UsanceError:
+        """An error of a loan by its number: its own name, file and line, and money in units."""
+        found = re.fullmatch(r"loan (\d+)(.*)", error.where or "")
+        if found is None:
+            return error
+        row, what = int(found[1]) - id_base, error.what
+        place = row_place(self.loans.path, row + 1)
+        told = re.match(r"(\w+) of (\d{4}-\d{2}-\d{2}) over (-?\d+) ", what)
+        if told and self.facts:
+            kind, day, minor = told[1], to_day(date.fromisoformat(told[2])), int(told[3])
+            place = self._place_of(row, parse(FactKind, kind), day, minor) or place
+            over = f" over {Money(minor, self.currency)}" if minor else ""
+            what = f"{kind} of {told[2]}{over} {what[told.end() :]}"
+        where = f"{place}, loan '{self.loans.loans[row]}'{found[2]}"
+        return type(error)(what, where=where, fix=error.fix)
+
+    def _place_of(self, row: int, kind: FactKind, day: int, minor: int) -> str:
+        """The last line of the facts that tells this; empty if none does."""
+        assert self.facts is not None, "a fact was refused"
+        file = ColumnFile(self.facts, self.names)
+        own = [cell == self.loans.loans[row] for cell in file.texts("loan").to_pylist()]
+        kinds = file.read("kind", "kind of fact", lambda cell: parse(FactKind, cell).value)
+        same = np.array(own, bool) & (kinds == kind.value) & (file.days("on") == day)
+        if file.has("amount"):
+            same &= file.amounts("amount", self.currency) == minor
+        rows = np.flatnonzero(same)
+        return row_place(self.facts, int(rows[-1]) + 1) if len(rows) else ""
 
 
 def _argument(cell: str) -> int:
