@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from usance.base.column_files import ColumnFile, ColumnNames, under_our_names
+from usance.assess.applicant_file import read_table
+from usance.base.amount_notations import plain_amount
+from usance.base.column_files import ColumnFile, ColumnNames
 from usance.base.errors import UsanceError
+from usance.base.renamed_tables import under_our_names
 
 MAPPING = """
 columns: {principal: granted, rate: apr, product: type}
@@ -74,3 +79,59 @@ def test_rates_and_signs_of_a_tape_for_the_books() -> None:
 def test_what_is_no_word_is_named(tmp_path: Path, text: str, where: str) -> None:
     with pytest.raises(UsanceError, match=where):
         mapping(tmp_path, text)
+
+
+POINT_FOR_GROUPS = ("3000.00", "5.000.5", "1.20", "1234.567", "1.2345,00", ".500", "12.34.567")
+
+
+@pytest.mark.parametrize("cell", POINT_FOR_GROUPS)
+def test_a_group_has_three_digits(tmp_path: Path, cell: str) -> None:
+    """A decimal point is never taken for a separator of thousands, in any reader of tables."""
+    table, names = tmp_path / "loans.csv", ColumnNames({"sum": "Summe"}, amounts="1.234,56")
+    table.write_text(f"Summe;Tag\n3.000,00;1\n{cell};2\n")
+    own = ColumnFile(table, names)
+    assert own.amounts("sum", "EUR")[0] == 300_000
+    refused = f"1 cell of column 'Summe' is no amount: '{cell}' (line 3). Write it as 1.234,56, or"
+    assert [refused in str(each) for each in own.problems] == [True]
+    given = pa.table({"Summe": ["3.000,00", cell]})
+    with pytest.raises(UsanceError, match=r"Write it as 1\.234,56, or change amounts"):
+        under_our_names(given, names, money=("sum",), days=(), where=str(table))
+    assert plain_amount(cell, "1.234,56") is None
+
+
+def test_numbers_of_parquet_are_plain_in_any_notation(tmp_path: Path) -> None:
+    path = tmp_path / "loans.parquet"
+    cells = pa.array([Decimal("3000.00"), Decimal("1.50")])
+    pq.write_table(pa.table({"sum": cells, "text": ["3.000,00", "1,50"]}), path)
+    own = ColumnFile(path, ColumnNames(amounts="1.234,56"))
+    assert own.amounts("sum", "EUR").tolist() == own.amounts("text", "EUR").tolist()
+    assert not own.problems
+
+
+def test_applicants_with_two_notations_are_refused(tmp_path: Path) -> None:
+    table = tmp_path / "applicants.csv"
+    table.write_text('debt,day\n"3.000,50",01.02.2024\n3000.00,28.02.2024\n')
+    names = ColumnNames({}, "1.234,56", "%d.%m.%Y")
+    with pytest.raises(UsanceError, match=r"'debt' is no amount: '3000.00' \(line 3\)"):
+        read_table(table, names)
+    table.write_text('debt,day\n"3.000,50",01.02.2024\n"9,5",31.02.2024\n')
+    with pytest.raises(UsanceError, match=r"'day' is no day: '31.02.2024' \(line 3\)"):
+        read_table(table, names)
+
+
+def test_a_day_that_does_not_exist_is_not_moved_into_the_next_month() -> None:
+    given = pa.table({"when": ["31.01.2024", "31.02.2024", None]})
+    names = ColumnNames({"month": "when"}, dates="%d.%m.%Y")
+    made = under_our_names(given, names, money=(), days=("month",))
+    assert made["month"].to_pylist() == ["2024-01-31", "31.02.2024", None]
+
+
+def test_an_unknown_key_is_named_and_those_of_other_commands_are_left_alone(tmp_path: Path) -> None:
+    assert mapping(tmp_path, "columns: {a: b}\nrows: loan_month\nstatuses: {}").columns == {
+        "a": "b"
+    }
+    with pytest.raises(
+        UsanceError, match=r"unknown key 'valuess'\. Did you mean 'values'"
+    ) as caught:
+        mapping(tmp_path, "columns: {a: b}\nvaluess: {a: {b: c}}\nnonsense: 3")
+    assert "line 3, nonsense: unknown key 'nonsense'" in str(caught.value)

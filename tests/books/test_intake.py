@@ -113,6 +113,16 @@ def test_a_book_comes_out_as_it_was_kept_and_a_file_again_adds_nothing(tmp_path:
     assert [book.digest(name) for name in ("loans", "facts", "refs")] == before
 
 
+def test_an_amount_in_another_notation_is_refused(tmp_path: Path) -> None:
+    loans, _ = loan_files(tmp_path, sample_book(tmp_path / "sample"))
+    with loans.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[1]["Betrag"] = "3000.00"
+    book = Book.create(tmp_path / "book")
+    with pytest.raises(UsanceError, match=r"line 3, principal: '3000\.00' is no amount. Write it"):
+        import_rows(book, write(loans, rows), parse_intake(LOAN_MAP, "l.yaml"))
+
+
 def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     data = pa.table({"id": ["A"], "amount": [1_000.5], "rate": ["18%"], "n": [6],
                      "start": [date(2024, 1, 15)], "first": [date(2024, 2, 15)]})  # fmt: skip

@@ -18,6 +18,7 @@ from tests.books.tape_books import plain, write_csv, write_parquet
 from tests.books.worked import PARAMETERS
 from usance.base.book import Book
 from usance.base.dates import parse_month, to_day
+from usance.base.errors import UsanceError
 from usance.books.chart import load_chart
 from usance.books.close.checklist import close
 from usance.books.close.closes import effective_closes, reopen
@@ -296,7 +297,8 @@ def test_a_tape_with_names_of_its_own(tmp_path: Path) -> None:
     plain_path = write_csv(tmp_path / "t.csv", plain())
     with plain_path.open(newline="") as file:
         head, *rows = list(csv.reader(file))
-    money = [at for at, name in enumerate(head) if name in ("originated", "principal")]
+    amounts = ("originated", "principal", "service_fee", "paid_service")
+    money = [at for at, name in enumerate(head) if name in amounts]
     days = [at for at, name in enumerate(head) if name == "disbursed_on"]
     for row in rows:
         for at in money:
@@ -310,6 +312,18 @@ def test_a_tape_with_names_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(text)
     own = run(tmp_path / "own.csv", tmp_path / "own", mapping=tmp_path / "map.yaml")
     assert balances(own) == balances(run(plain_path, tmp_path / "book"))
+    # One day that does not exist, and one amount in another notation.
+    for at, cell, told in (
+        (days[0], "31.02.2024", "line 2: disbursed_on: '31.02.2024' is not a date"),
+        (money[0], "900.00", "'900.00' (line 2). Write it as 1234,56, or change amounts"),
+    ):
+        wrong = [[*row] for row in rows]
+        wrong[0][at] = cell
+        with (tmp_path / "wrong.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([[f"Feld {name}" for name in head], *wrong])
+        with pytest.raises(UsanceError) as caught:
+            run(tmp_path / "wrong.csv", tmp_path / "wrong", mapping=tmp_path / "map.yaml")
+        assert told in str(caught.value)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

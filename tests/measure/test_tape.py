@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -299,6 +300,18 @@ def test_amounts_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
     (tmp_path / "tape.txt").write_text("a;m;d;b\n1;202401;0;1,00\n")
     with pytest.raises(UsanceError, match="line 2: balance is '1,00'"):
         measure_tape(tmp_path / "tape.txt", parse_mapping(text))
+    (tmp_path / "tape.txt").write_text("a;m;d;b\n1;202401;0;3000.00\n")
+    with pytest.raises(UsanceError, match=r"line 2: balance is '3000\.00'.*as the mapping says"):
+        measure_tape(tmp_path / "tape.txt", parse_mapping(text.replace("1,234.56", "1.234,56")))
+
+
+def test_numbers_of_parquet_are_plain_in_any_notation(tmp_path: Path) -> None:
+    columns = "rows: loan_month\ncolumns: {loan: a, month: m, days_past_due: d, balance: b}\n"
+    rows = {"a": ["1"], "m": ["202401"], "d": [0], "b": [Decimal("1600.50")]}
+    pq.write_table(pa.table(rows), tmp_path / "tape.parquet")
+    mapping = parse_mapping(f'{columns}months: "%Y%m"\namounts: "1.234,56"\n')
+    pack = measure_tape(tmp_path / "tape.parquet", mapping)
+    assert [row["closing"] for row in pack.records("waterfall")] == [160_050]
 
 
 def test_the_pack_is_files_and_one_page_that_asks_nobody(tmp_path: Path) -> None:

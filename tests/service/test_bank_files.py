@@ -248,6 +248,15 @@ def test_a_malformed_csv_file_is_refused_whole(name: str) -> None:
     assert len(read_csv_file(CSV, "p.csv", load_profile("psp")).lines) == 1
 
 
+def test_a_point_for_cents_is_no_separator_of_thousands() -> None:
+    profile = parse_profile(f'{MANY_CURRENCIES}amounts: "1.234,56"\nseparator: ";"\n', "many")
+    header = "order_no;settled_on;amount;currency\n"
+    [line] = read_csv_file(f"{header}A;2024-07-01;3.000,00;CNY\n", "p.csv", profile).lines
+    assert line.amount_minor == 300_000
+    with pytest.raises(BankFileError, match=r"line 2, column amount.*'3000\.00' is no amount"):
+        read_csv_file(f"{header}A;2024-07-01;3000.00;CNY\n", "p.csv", profile)
+
+
 MILLION = 1_000_000
 MANY_CURRENCIES = """
 format: csv

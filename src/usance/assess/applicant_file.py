@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from usance.assess.errors import DataError
 from usance.base.arrays import F64, I64
-from usance.base.column_files import ColumnNames, plainly_written
+from usance.base.column_files import ColumnNames
 from usance.base.csv_lines import row_place, separator_of
 from usance.base.encodings import csv_refusal
+from usance.base.renamed_tables import plainly_written
 
 EMPTY_WORDS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """Words that files write for an empty cell."""
@@ -109,7 +110,7 @@ def read_table(path: Path | str, names: ColumnNames | None = None) -> Table:
         raise DataError("has no rows", where=str(path), fix="Give at least one row")
     _check_types(read.schema, str(path))
     if names is not None:
-        read = plainly_written(names.in_our_words(read), names)
+        read = plainly_written(names.in_our_words(read), names, str(path))
         _check_names(read.column_names, str(path))
     columns = {name: read[name].combine_chunks() for name in read.column_names}
     return Table(str(path), columns, read.num_rows, own=names.columns if names else {})

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.amount_notations import AMOUNTS, PLAIN, amount_fix, plain_amounts
 from usance.base.arrays import I64
 from usance.base.codes import Currency
 from usance.base.csv_lines import row_lines, row_word, separator_of
@@ -37,12 +38,15 @@ from usance.base.errors import DocumentError, InputError, UsanceError, raise_all
 from usance.base.fields import file_fields, text
 from usance.base.rates import Rate
 
-AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
-           "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
-"""Formats of amounts: the separators of thousands and of decimals."""
-SIGN = "^[$€£¥] ?"
-"""Signs of currencies that may stand before an amount in one of the other formats."""
+KEYS = ("columns", "facts", "amounts", "dates", "constants", "values")
+"""Keys of a mapping that are read here."""
+_OTHER_KEYS = (
+    "rows", "months", "month", "title", "as_of", "currency", "cohorts", "vintages", "ever",
+    "bad_rows", "closed_loans", "statuses", "payments", "kinds", "defaults",
+)  # fmt: skip
+"""Keys that `measure tape` and `books import` read in the same file."""
 EXAMPLES = 3
+_FIX = "Correct them, or say in a mapping how they are written (--map)"
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class ColumnNames:
     """A file's own names of columns by ours, and how it writes amounts, days and words."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    amounts: str = "1234.56"
+    amounts: str = PLAIN
     dates: str = "%Y-%m-%d"
     constants: Mapping[str, str] = field(default_factory=dict)
     """Cells of columns that the file does not have, by our names."""
@@ -69,6 +73,9 @@ class ColumnNames:
         dates = given.take("dates", text) or cls.dates
         constants = given.take("constants", _words) or {}
         values = given.take("values", _words_by_column) or {}
+        for each in given.keys:
+            if each not in (*KEYS, *_OTHER_KEYS):
+                given.problems.append(unknown("key", each, KEYS, where=given.where(each)))
         raise_all(given.problems, where=given.where())
         return cls(columns, amounts, dates, constants, values)
 
@@ -167,14 +174,14 @@ class ColumnFile:
         import pyarrow.compute as pc
 
         digits = Currency[currency].exponent
-        thousands, decimal = AMOUNTS[self.names.amounts]
         given = self.texts(name)
-        bare = pc.replace_substring_regex(given, SIGN, "") if thousands or decimal != "." else given
-        plain = pc.replace_substring(bare, thousands, "") if thousands else bare
-        point = re.escape(decimal)
-        fraction = f"(?:{point}(?P<f>[0-9]{{1,{digits}}})0*)?" if digits else f"(?:{point}0*)?"
+        plain, wrong = plain_amounts(self.table[name].combine_chunks(), self.names.amounts)
+        self._keep(name, "amount", given, wrong, amount_fix(self.names.amounts))
+        plain = pc.utf8_trim_whitespace(plain)
+        fraction = rf"(?:\.(?P<f>[0-9]{{1,{digits}}})0*)?" if digits else r"(?:\.0*)?"
         parts = pc.extract_regex(plain, f"^(?P<w>[0-9]{{1,15}}){fraction}$")
-        self._keep(name, "amount", given, pc.and_(pc.is_valid(given), pc.is_null(parts)))
+        unread = pc.and_(pc.is_valid(given), pc.is_null(parts))
+        self._keep(name, "amount", given, pc.and_not(unread, wrong))
         whole = pc.fill_null(pc.struct_field(parts, "w"), "0")
         cents = pc.fill_null(pc.struct_field(parts, "f"), "") if digits else pa.scalar("")
         padded = pc.utf8_rpad(cents, digits, "0") if digits else cents
@@ -192,7 +199,7 @@ class ColumnFile:
     def days(self, name: str) -> I64:
         """Day numbers, written as the mapping says."""
         pattern = self.names.dates
-        return self.read(name, "day", lambda cell: _day(cell, pattern))
+        return self.read(name, "day", lambda cell: read_day(cell, pattern))
 
     def read(self, name: str, what: str, read: Callable[[str], int]) -> I64:
         """Every cell by a function of its text, asked once for each text; 0 where it is empty."""
@@ -214,116 +221,30 @@ class ColumnFile:
         """Keep one problem for all cells of a column that could be read and cannot be."""
         self._keep(name, what, self.texts(name), wrong)
 
-    def _keep(self, name: str, what: str, cells: Any, wrong: Any) -> None:
+    def _keep(self, name: str, what: str, cells: Any, wrong: Any, fix: str = _FIX) -> None:
         """One problem for all bad cells of a column."""
         rows = np.flatnonzero(np.asarray(wrong))
-        if not len(rows):
-            return
-        lines = row_lines(self.path, len(self)) if self.path.is_file() else _lines_of(len(self))
-        word = row_word(self.path)
-        given = [cells[int(row)].as_py() for row in rows[:EXAMPLES]]
-        shown = ", ".join(
-            f"{'empty' if cell is None else repr(cell)} ({word} {lines[row]})"
-            for cell, row in zip(given, rows[:EXAMPLES], strict=True)
-        )
-        more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
-        theirs = self.names.columns.get(name, name)
-        count = f"{len(rows):,} cell{'s' * (len(rows) > 1)} of column '{theirs}'"
-        verb = "is" if len(rows) == 1 else "are"
-        fix = "Correct them, or say in a mapping how they are written (--map)"
-        self.problems.append(
-            DocumentError(f"{count} {verb} no {what}: {shown}{more}", where=str(self.path), fix=fix)
-        )
+        if len(rows):
+            theirs = self.names.columns.get(name, name)
+            count = len(self)
+            lines = row_lines(self.path, count) if self.path.is_file() else _lines_of(count)
+            self.problems.append(bad_cells(self.path, theirs, what, cells, rows, lines, fix))
 
 
-def under_our_names(
-    table: Any, names: ColumnNames, *, money: Collection[str], days: Collection[str],
-    rates: Collection[str] = (), where: str = "columns",
-) -> Any:  # fmt: skip
-    """A table with our names of columns, plain amounts, ISO days, and 18% in parts per million.
-
-    Texts alone are rewritten.
-
-    >>> import pyarrow as pa
-    >>> given = pa.table({"Rest": ["1.200,50"], "Start": ["15.01.2024"]})
-    >>> own = ColumnNames({"balance": "Rest", "day": "Start"}, "1.234,56", "%d.%m.%Y")
-    >>> under_our_names(given, own, money=("balance",), days=("day",)).to_pylist()
-    [{'balance': '1200.50', 'day': '2024-01-15'}]
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    ours = {theirs: name for name, theirs in names.columns.items()}
-    missing = [theirs for theirs in ours if theirs not in table.column_names]
-    if missing:
-        fix = f"It has {', '.join(table.column_names[:12])}"
-        what = f"has no column '{missing[0]}' for {ours[missing[0]]}"
-        raise DocumentError(what, where=where, fix=fix)
-    made = names.in_our_words(table)
-    thousands, decimal = AMOUNTS[names.amounts]
-    for place, column in enumerate(made.itercolumns()):
-        name = made.column_names[place]
-        if not pa.types.is_string(column.type):
-            continue
-        if name in money and names.amounts != ColumnNames.amounts:
-            bare = pc.replace_substring_regex(column, SIGN, "")
-            plain = pc.replace_substring(bare, thousands, "") if thousands else bare
-            made = made.set_column(place, name, pc.replace_substring(plain, decimal, "."))
-        elif name in days and names.dates != ColumnNames.dates:
-            day = pc.strptime(column, names.dates, "s", error_is_null=True)
-            iso = pc.coalesce(pc.strftime(day, "%Y-%m-%d"), column)  # one that is none stays
-            made = made.set_column(place, name, iso)
-        elif name in rates:
-            made = made.set_column(place, name, _parts_per_million(column, names))
-    return made
-
-
-def plainly_written(table: Any, names: ColumnNames) -> Any:
-    """A table whose amounts and days are plain, in whatever column they stand.
-
-    An amount is a cell with separators as the mapping says, a column of days has no other cell.
-
-    >>> import pyarrow as pa
-    >>> given = pa.table({"use": ["1.200,5", "n/a"], "day": ["15.01.2024", None]})
-    >>> plainly_written(given, ColumnNames({}, "1.234,56", "%d.%m.%Y")).to_pylist()
-    [{'use': '1200.5', 'day': '2024-01-15'}, {'use': 'n/a', 'day': None}]
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    thousands, decimal = AMOUNTS[names.amounts]
-    between = f"([0-9]{{1,3}}({re.escape(thousands)}[0-9]{{3}})+|[0-9]+)" if thousands else "[0-9]+"
-    form = f"^[+-]?{between}({re.escape(decimal)}[0-9]*)?$"
-    for place, column in enumerate(table.itercolumns()):
-        if not pa.types.is_string(column.type):
-            continue
-        cells = pc.utf8_trim_whitespace(column)
-        if names.dates != ColumnNames.dates:
-            day = pc.strptime(cells, names.dates, "s", error_is_null=True)
-            if day.null_count == cells.null_count < len(cells):
-                iso = pc.strftime(day, "%Y-%m-%d")
-                table = table.set_column(place, table.column_names[place], iso)
-                continue
-        if names.amounts != ColumnNames.amounts:
-            plain = pc.replace_substring(cells, thousands, "") if thousands else cells
-            plain = pc.replace_substring(plain, decimal, ".")
-            made = pc.if_else(pc.match_substring_regex(cells, form), plain, cells)
-            table = table.set_column(place, table.column_names[place], made)
-    return table
-
-
-def _parts_per_million(column: Any, names: ColumnNames) -> Any:
-    """Rates written as 18% in parts per million; other cells stay as they are."""
-    import pyarrow as pa
-
-    coded = column.combine_chunks().dictionary_encode()
-    made = []
-    for cell in coded.dictionary.to_pylist():
-        try:
-            made.append(str(names.rate(cell).ppm) if cell.strip().endswith("%") else cell)
-        except InputError:
-            made.append(cell)
-    return pa.chunked_array([pa.array(made, pa.string()).take(coded.indices)])
+def bad_cells(
+    path: Path, column: str, what: str, cells: Any, rows: I64, lines: I64, fix: str
+) -> DocumentError:
+    """The bad cells of a column, with a count and three examples."""
+    word = row_word(path)
+    given = [cells[int(row)].as_py() for row in rows[:EXAMPLES]]
+    shown = ", ".join(
+        f"{'empty' if cell is None else repr(cell)} ({word} {lines[row]})"
+        for cell, row in zip(given, rows[:EXAMPLES], strict=True)
+    )
+    more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
+    count = f"{len(rows):,} cell{'s' * (len(rows) > 1)} of column '{column}'"
+    verb = "is" if len(rows) == 1 else "are"
+    return DocumentError(f"{count} {verb} no {what}: {shown}{more}", where=str(path), fix=fix)
 
 
 def first_rows(keys: Any) -> tuple[I64, list[str]]:
@@ -364,7 +285,8 @@ def _whole(cell: str) -> int:
     return int(cell.partition(".")[0])
 
 
-def _day(cell: str, pattern: str) -> int:
+def read_day(cell: str, pattern: str) -> int:
+    """The number of a day in the form of `strptime`; a `ValueError` if there is none."""
     found: date = datetime.strptime(cell[:10] if pattern == "%Y-%m-%d" else cell, pattern).date()  # noqa: DTZ007 -- a day
     return to_day(found)
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from usance.base.amount_notations import AMOUNTS
 from usance.base.codes import Currency, parse
-from usance.base.column_files import AMOUNTS
 from usance.base.documents import read_text
 from usance.base.errors import raise_all, unknown
 from usance.base.fields import Fields, fields_of, text

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar
 
+from usance.base.amount_notations import AMOUNTS, amount_fix, plain_amount
 from usance.base.codes import Code, parse
-from usance.base.column_files import AMOUNTS, SIGN, ColumnNames
 from usance.base.csv_lines import row_word
 from usance.base.dates import parse_moment
 from usance.base.errors import DateError, DocumentError, InputError, UsanceError, raise_all
@@ -20,6 +19,7 @@ from usance.measure.tape.file import read_rows
 
 C = TypeVar("C", bound=Code)
 T = TypeVar("T")
+_AMOUNTS = ("principal", "guarantee_fee", "flat_fee", "upfront_fee", "amount")
 MAX_PROBLEMS = 1_000
 """A file with more is of another kind; the rest would not help."""
 
@@ -55,14 +55,17 @@ class IntakeRow:
 
     def amount(self, name: str) -> int:
         """An amount in minor units, 0 where there is none."""
-        thousands, decimal = AMOUNTS[self.mapping.amounts]
-        given = self.text(name)
-        bare = re.sub(SIGN, "", given) if self.mapping.amounts != ColumnNames.amounts else given
-        plain = bare.replace(thousands, "") if thousands else bare
-        plain = plain.replace(decimal, ".") if decimal != "." else plain
-        return self._read(
-            name, plain, 0, lambda it, at: Money.parse(it, self.currency, where=at).minor
-        )
+        notation = self.mapping.amounts
+
+        def read(given: str, where: str) -> int:
+            plain = plain_amount(given, notation)
+            if plain is None:
+                raise DocumentError(
+                    f"{given!r} is no amount", where=where, fix=amount_fix(notation)
+                )
+            return Money.parse(plain, self.currency, where=where).minor
+
+        return self._read(name, self.text(name), 0, read)
 
     def rate(self, name: str, default: int = 0) -> int:
         """A rate in parts per million."""
@@ -115,7 +118,8 @@ def intake_rows(
     """Rows of a file in order; stops after `MAX_PROBLEMS` problems."""
     known = ROWS[mapping.rows]
     dates = dict.fromkeys(known, mapping.dates)
-    found = read_rows(path, mapping.columns, known, dates, mapping.places)
+    points = dict.fromkeys(_AMOUNTS, AMOUNTS[mapping.amounts][1])
+    found = read_rows(path, mapping.columns, known, dates, mapping.places, points)
     problems += found.problems
     place = f"{path} {row_word(path)}"
     for cells in found.table.to_pylist():

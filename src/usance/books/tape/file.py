@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from usance.base.arrays import I64
-from usance.base.column_files import ColumnNames, under_our_names
+from usance.base.column_files import ColumnNames
 from usance.base.csv_lines import row_word, separator_of
 from usance.base.encodings import csv_refusal
 from usance.base.errors import UsanceError
+from usance.base.renamed_tables import under_our_names
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, FORMER_NAMES, NOT_GIVEN, TapeColumn
 from usance.books.tape.numbers import Wrong, read_cells
@@ -85,7 +86,9 @@ def read_tape(
     """
     data, numbers, problems = _read_file(path)
     if names is not None:
-        data = under_our_names(data, names, money=_MONEY, days=_DAYS, rates=_RATES, where=str(path))
+        data = under_our_names(
+            data, names, money=_MONEY, days=_DAYS, rates=_RATES, where=str(path), lines=numbers
+        )
     found = _found(data.column_names)
     problems += list(_given_twice(path, data.column_names))
     problems += list(_missing(path, found, has_cells=cells is not None))

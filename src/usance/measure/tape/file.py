@@ -40,10 +40,12 @@ def read_rows(
     expected: Mapping[str, bool],
     dates: Mapping[str, str],
     places: Mapping[str, str],
+    points: Mapping[str, str] | None = None,
 ) -> FileRows:
     """The named columns as text, missing ones all null, and what is wrong with whole rows.
 
-    `dates` has the format in which a column of real dates is written out as text.
+    `dates` has the format in which a column of real dates is written out as text, `points` the
+    decimal separator for one of numbers.
     """
     file = Path(path)
     # Rows that could be read; None for all of them.
@@ -73,7 +75,9 @@ def read_rows(
     made: dict[str, Any] = {"row": pa.array(shown, pa.int64())}
     for key in expected:
         if key in columns:
-            made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
+            made[key] = _text(
+                data.column(columns[key]), dates.get(key, "%Y-%m-%d"), (points or {}).get(key, ".")
+            )
         else:
             made[key] = pa.nulls(len(data), pa.string())
     return FileRows(pa.table(made), broken, problems)
@@ -157,8 +161,8 @@ def _unreadable(file: Path, error: Exception) -> TapeError:
     return TapeError(what, where=str(file), fix=fix)
 
 
-def _text(column: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
-    """A column as text: dates as the mapping writes them, the rest plainly."""
+def _text(column: pa.ChunkedArray, date_format: str, point: str) -> pa.ChunkedArray:
+    """A column as text: dates and decimals as the mapping writes them, the rest plainly."""
     import pyarrow.compute as pc
 
     if pa.types.is_temporal(column.type):
@@ -169,4 +173,6 @@ def _text(column: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
         # Whole numbers that were stored as floats because some were missing.
         whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
         column = column.cast(pa.int64()) if whole else column
-    return pc.utf8_trim_whitespace(column.cast(pa.string()))
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    is_number = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    return pc.replace_substring(text, ".", point) if is_number and point != "." else text

@@ -16,11 +16,12 @@ LOAN_MONTH_CELLS = """
         CASE WHEN $relative THEN try_cast(g.cohort AS INT)
              ELSE datediff('month', DATE '1970-01-01', try_strptime(g.cohort, $months))
         END AS cohort,
-        try_cast(g.balance AS DECIMAL(24, 9)) * $units AS balance,
-        try_cast(g.principal AS DECIMAL(24, 9)) * $units AS principal,
+        try_cast(g.balance_plain AS DECIMAL(24, 9)) * $units AS balance,
+        try_cast(g.principal_plain AS DECIMAL(24, 9)) * $units AS principal,
         try_cast(g.days_past_due AS INT) AS days,
         CASE WHEN $by_status THEN s.state
-             WHEN $has_balance AND try_cast(g.balance AS DECIMAL(24, 9)) = 0 THEN $closed::BIGINT
+             WHEN $has_balance AND try_cast(g.balance_plain AS DECIMAL(24, 9)) = 0
+                 THEN $closed::BIGINT
              WHEN try_cast(g.days_past_due AS INT) <= 0 THEN 0
              ELSE least(7, (try_cast(g.days_past_due AS INT) + 29) // 30) END AS state
     FROM given g LEFT JOIN states s ON s.label = g.status
@@ -39,11 +40,11 @@ MONTH_PROBLEMS = """
     UNION ALL SELECT row, 'the month is before the cohort', 'Correct one of them'
         FROM cells WHERE month < cohort
     UNION ALL SELECT row, 'balance is ' || coalesce('''' || balance_text || '''', 'empty'),
-        'Write an amount with no more decimals than the currency has' FROM cells
+        'Write it as the mapping says, with no more decimals than the currency has' FROM cells
         WHERE $has_balance AND (balance IS NULL OR balance <> trunc(balance))
     UNION ALL SELECT row, 'principal is ' || coalesce('''' || principal_text || '''', 'empty'),
-        'Write an amount above zero with no more decimals than the currency has' FROM cells
-        WHERE $has_principal AND (principal IS NULL OR principal <> trunc(principal)
+        'Write it above zero as the mapping says, with no more decimals than the currency has'
+        FROM cells WHERE $has_principal AND (principal IS NULL OR principal <> trunc(principal)
                                   OR principal <= 0)
     UNION ALL SELECT row, 'status is ' || coalesce('''' || status_text || '''', 'empty'),
         'Add it to the statuses of the mapping' FROM cells WHERE $by_status AND state IS NULL
@@ -78,14 +79,14 @@ LOAN_CELLS = """
         closed_on AS closed_text, charged_off_on AS charged_off_text,
         charged_off AS charged_off_amount_text,
         try_strptime(disbursed_on, $dates)::DATE AS disbursed_on,
-        try_cast(principal AS DECIMAL(24, 9)) * $units AS principal,
-        try_cast(total_due AS DECIMAL(24, 9)) * $units AS total_due,
+        try_cast(principal_plain AS DECIMAL(24, 9)) * $units AS principal,
+        try_cast(total_due_plain AS DECIMAL(24, 9)) * $units AS total_due,
         try_strptime(due_on, $dates)::DATE AS due_on,
         try_strptime(first_due_on, $dates)::DATE AS first_due_on,
         try_cast(try_cast(instalments AS DECIMAL(18, 3)) AS INT) AS instalments,
         try_strptime(closed_on, $dates)::DATE AS closed_on,
         try_strptime(charged_off_on, $dates)::DATE AS charged_off_on,
-        try_cast(charged_off AS DECIMAL(24, 9)) * $units AS charged_off
+        try_cast(charged_off_plain AS DECIMAL(24, 9)) * $units AS charged_off
     FROM given
 """
 
@@ -98,11 +99,11 @@ LOAN_PROBLEMS = """
     UNION ALL SELECT row, 'disbursed_on is ' || coalesce('''' || disbursed_text || '''', 'empty'),
         'Write it as the mapping says' FROM cells WHERE disbursed_on IS NULL
     UNION ALL SELECT row, 'principal is ' || coalesce('''' || principal_text || '''', 'empty'),
-        'Write an amount above zero with no more decimals than the currency has' FROM cells
-        WHERE principal IS NULL OR principal <> trunc(principal) OR principal <= 0
+        'Write it above zero as the mapping says, with no more decimals than the currency has'
+        FROM cells WHERE principal IS NULL OR principal <> trunc(principal) OR principal <= 0
     UNION ALL SELECT row, 'total_due is ' || coalesce('''' || total_text || '''', 'empty'),
-        'Write an amount above zero with no more decimals than the currency has' FROM cells
-        WHERE $has_total_due AND (total_due IS NULL OR total_due <> trunc(total_due)
+        'Write it above zero as the mapping says, with no more decimals than the currency has'
+        FROM cells WHERE $has_total_due AND (total_due IS NULL OR total_due <> trunc(total_due)
                                   OR total_due <= 0)
     UNION ALL SELECT row, 'due_on is ' || coalesce('''' || due_text || '''', 'empty'),
         'Write it as the mapping says' FROM cells WHERE $has_due_on AND due_on IS NULL
@@ -120,7 +121,7 @@ LOAN_PROBLEMS = """
         'Write it as the mapping says' FROM cells
         WHERE charged_off_text IS NOT NULL AND charged_off_on IS NULL
     UNION ALL SELECT row, 'charged_off is ''' || charged_off_amount_text || '''',
-        'Write an amount with no more decimals than the currency has' FROM cells
+        'Write it as the mapping says, with no more decimals than the currency has' FROM cells
         WHERE charged_off_amount_text IS NOT NULL
           AND (charged_off IS NULL OR charged_off <> trunc(charged_off))
     UNION ALL SELECT row, 'ends before it was disbursed', 'Correct the dates' FROM cells
@@ -133,7 +134,7 @@ LOAN_PROBLEMS = """
 PAYMENT_CELLS = """
     SELECT row, loan, paid_on AS paid_text, amount AS amount_text,
         try_strptime(paid_on, $dates)::DATE AS paid_on,
-        try_cast(amount AS DECIMAL(24, 9)) * $units AS amount
+        try_cast(amount_plain AS DECIMAL(24, 9)) * $units AS amount
     FROM paid
 """
 
@@ -141,7 +142,7 @@ PAYMENT_PROBLEMS = """
     SELECT row, 'paid_on is ' || coalesce('''' || paid_text || '''', 'empty') AS what,
         'Write it as the mapping says' AS fix FROM payments WHERE paid_on IS NULL
     UNION ALL SELECT row, 'amount is ' || coalesce('''' || amount_text || '''', 'empty'),
-        'Write an amount with no more decimals than the currency has' FROM payments
+        'Write it as the mapping says, with no more decimals than the currency has' FROM payments
         WHERE amount IS NULL OR amount <> trunc(amount)
     UNION ALL SELECT row, 'loan ' || coalesce('''' || loan || '''', 'nothing') || ' is not known',
         'Add the loan, or drop this row' FROM payments ANTI JOIN cells USING (loan)

@@ -7,14 +7,13 @@ oldest due that is not covered.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from usance.base.column_files import AMOUNTS
+from usance.base.amount_notations import AMOUNTS, plain_amounts
 from usance.base.csv_lines import row_word
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
@@ -80,7 +79,9 @@ _Parsed: TypeAlias = tuple[list[UsanceError], int, pa.Table]
 
 def _loan_months(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
     formats = {"month": mapping.months, "cohort": mapping.months}
-    given, broken, problems = read_rows(path, mapping.columns, LOAN_MONTH, formats, mapping.places)
+    given, broken, problems = read_rows(
+        path, mapping.columns, LOAN_MONTH, formats, mapping.places, _points(mapping)
+    )
     engine.register("given", _amounts(given, mapping))
     engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapping)).create("cells")
     problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named_columns(mapping)), path)
@@ -90,7 +91,9 @@ def _loan_months(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed
 
 def _loans(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
     formats = dict.fromkeys(LOAN, mapping.dates[0])
-    given, broken, problems = read_rows(path, mapping.columns, LOAN, formats, mapping.places)
+    given, broken, problems = read_rows(
+        path, mapping.columns, LOAN, formats, mapping.places, _points(mapping)
+    )
     engine.register("given", _amounts(given, mapping))
     units = 10**mapping.currency.exponent
     engine.sql(LOAN_CELLS, params={"dates": list(mapping.dates), "units": units}).create("cells")
@@ -99,7 +102,9 @@ def _loans(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
     if mapping.payments is not None:
         file = Path(path).parent / mapping.payments.file
         formats = {"paid_on": mapping.dates[0]}
-        paid, _, found = read_rows(file, mapping.payments.columns, PAYMENTS, formats, {})
+        paid, _, found = read_rows(
+            file, mapping.payments.columns, PAYMENTS, formats, {}, _points(mapping)
+        )
         problems += found
     engine.register("paid", _amounts(paid, mapping))
     engine.sql(PAYMENT_CELLS, params={"dates": list(mapping.dates), "units": units}).create(
@@ -117,22 +122,16 @@ def _loans(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
 _MONEY = ("balance", "principal", "total_due", "charged_off", "amount")
 
 
-def _amounts(given: pa.Table, mapping: TapeMapping) -> pa.Table:
-    """Amounts with a point and no groups; one in another format stays as it is."""
-    import pyarrow.compute as pc
+def _points(mapping: TapeMapping) -> dict[str, str]:
+    """The decimal separator of each column of amounts."""
+    return dict.fromkeys(_MONEY, AMOUNTS[mapping.amounts][1])
 
-    group, point = AMOUNTS[mapping.amounts]
-    if (group, point) == ("", "."):
-        return given
-    groups = rf"\d+|\d{{1,3}}({re.escape(group)}\d{{3}})*" if group else r"\d+"
-    written = rf"^-?[$€£¥]? ?({groups})({re.escape(point)}\d+)?$"
-    for place, name in enumerate(given.column_names):
-        if name in _MONEY:
-            text = given.column(name)
-            digits = pc.replace_substring_regex(text, rf"[^0-9{point}-]", "")
-            made = pc.replace_substring(digits, point, ".")
-            fits = pc.match_substring_regex(text, written)
-            given = given.set_column(place, name, pc.if_else(fits, made, text))
+
+def _amounts(given: pa.Table, mapping: TapeMapping) -> pa.Table:
+    """Each column of amounts also with a point and no groups; null where it has another format."""
+    for name in set(_MONEY) & set(given.column_names):
+        plain, _ = plain_amounts(given.column(name), mapping.amounts)
+        given = given.append_column(f"{name}_plain", plain)
     return given
 
 

@@ -27,8 +27,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from usance.base.amount_notations import AMOUNTS
 from usance.base.codes import Currency, parse
-from usance.base.column_files import AMOUNTS
 from usance.base.dates import parse_month
 from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown

@@ -35,9 +35,10 @@ from datetime import date, datetime
 from functools import lru_cache
 from hashlib import sha256
 
+from usance.base.amount_notations import plain_amount
 from usance.base.errors import UsanceError, raise_all
 from usance.base.ids import LIMIT
-from usance.service.bank_files.profile import AMOUNTS, BankProfile
+from usance.service.bank_files.profile import MINOR, BankProfile
 from usance.service.bank_files.statement import FileLine, Statement
 from usance.service.bank_files.values import minor_units
 from usance.service.errors import BankFileError
@@ -91,7 +92,6 @@ class _LineReader:
         self.profile, self.where, self.problems = profile, where, problems
         self.width = len(header)
         self.at = {key: header.index(name) for key, name in profile.columns.items()}
-        self.separators = AMOUNTS[profile.amounts]
 
     def line(self, number: int, row: list[str]) -> FileLine | None:
         """The line of a row, or None after its problems were kept."""
@@ -143,14 +143,15 @@ class _LineReader:
         return sign * amount
 
     def minor(self, number: int, key: str, text: str, currency: str) -> int:
-        thousands, decimal = self.separators
         place = f"{self.where} line {number}, column {self.named(key)}"
-        if self.profile.amounts == "123456":
+        if self.profile.amounts == MINOR:
             if text.lstrip("-").isdecimal():
                 return int(text)
             raise self.refusal(f"{text!r} is no whole number", number, self.named(key))
-        plain = text.replace(thousands, "") if thousands else text
-        plain = plain.replace(decimal, ".") if decimal != "." else plain
+        plain = plain_amount(text, self.profile.amounts)
+        if plain is None:
+            what = f"{text!r} is no amount written as {self.profile.amounts}"
+            raise self.refusal(what, number, self.named(key))
         return minor_units(plain, currency, place)
 
     def day(self, number: int, key: str, text: str) -> date:

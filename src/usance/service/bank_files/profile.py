@@ -29,6 +29,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from usance.base.amount_notations import AMOUNTS
 from usance.base.codes import Currency, parse
 from usance.base.documents import read_text
 from usance.base.errors import raise_all, unknown
@@ -96,9 +97,9 @@ COLUMNS = {
     "account": False,
 }  # fmt: skip
 """Columns of a CSV file; True where one must be named."""
-AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
-           "1.234,56": (".", ","), "1 234,56": (" ", ","), "123456": ("", "")}  # fmt: skip
-"""Formats of amounts: separators of thousands and decimals; the last is in minor units."""
+MINOR = "123456"
+FORMATS = (*AMOUNTS, MINOR)
+"""Formats of amounts; the last is in minor units."""
 
 SEPARATORS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
 """Separators of cells, as a profile writes them."""
@@ -236,8 +237,8 @@ def _separator(given: Any, where: str) -> str:
 
 
 def _amounts(given: Any, where: str) -> str:
-    if str(given) not in AMOUNTS:
-        raise unknown("amounts", str(given), AMOUNTS, where=where)
+    if str(given) not in FORMATS:
+        raise unknown("amounts", str(given), FORMATS, where=where)
     return str(given)
 
 
