@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tests.match.mandates import document, mandates, source
 from usance.base.codes import RoutingOutcome
+from usance.cli import main
 from usance.match.backtest.replay import replay_files
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.commands import app
@@ -118,3 +119,23 @@ def test_an_explanation_names_sources_and_says_nothing_of_what_is_not() -> None:
     assert why["candidates"]
     assert all(each["name"].startswith("bank ") for each in why["candidates"])
     assert all(name.startswith("bank ") and reason for name, reason in why["excluded"].items())
+
+
+def test_a_replay_with_nothing_to_place_shows_no_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = tmp_path / "STREAM.csv"
+    stream.write_text(
+        "requested_at,loan_id,product,amount_minor,months,rate_ppm,grade,region,channel\n"
+        "2024-06-01T08:00:00+08:00,16385,instalment,500000,12,240000,3,1,1\n"
+    )
+    take = "{amount: 500, shortfall_fee: 10%}"
+    book = tmp_path / "MANDATES.yaml"
+    book.write_text(document(source(minimum_take=take, amount="{from: 10000}"), top=PERIOD))
+    assert main(["match", "replay", str(stream), str(book)]) == 0
+    told = capsys.readouterr().out
+    assert "nothing could be placed at a gain" in told
+    assert "%" not in told
+    policies = replay_files(stream, book).as_dict()["policies"]
+    assert {each["captured_ppm"] for each in policies} == {0}
+    assert all(each["margin_minor"] < 0 for each in policies)

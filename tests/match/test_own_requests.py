@@ -66,8 +66,15 @@ def test_moments_as_the_mapping_writes_days(tmp_path: Path, when: str, moment: s
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("2024-06-03,K,a,sme,1,6,9%,1,2\n2024-06-04,K,a,sme,1,6,9%,1,2\n", "'K' is there twice"),
-        ("2024-06-03,,a,sme,1,6,9%,1,2\n", "a loan has no name"),
+        (
+            "2024-06-03,K,a,sme,1,6,9%,1,2\n2024-06-04,K,a,sme,1,6,9%,1,2\n",
+            "line 3: loan 'K' is there twice",
+        ),
+        ("2024-06-03,,a,sme,1,6,9%,1,2\n", "line 2: a loan has no name"),
+        (
+            "2024-06-03,K,a,sme,1,6,9%,1,2\n2024-06-04,,a,sme,1,6,9%,1,2\n",
+            "line 3: a loan has no name",
+        ),
         ("soon,K,a,sme,1,6,9%,1,2\n", "1 cell of column 'when' is no moment"),
         ("2024-06-03,K,a,sme,1.234,6,9%,1,2\n", "is no amount"),
         ("", "no requests"),

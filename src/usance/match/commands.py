@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from usance.base.command_line import (
     show_help,
 )
 from usance.base.rates import PPM, percent_of
+
+if TYPE_CHECKING:
+    from usance.match.backtest.replay import Replay
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -205,11 +208,13 @@ def replay(
         f"{done.requests} requests, {done.sources} sources, forecast {done.forecast}; "
         f"hindsight {number(done.bound.bound_minor, done.currency)} {done.currency}"
     )
-    if done.foreseen_minor is not None:
-        known = percent_of(done.foreseen_minor * PPM // max(done.bound.bound_minor, 1))
+    if done.bound.bound_minor <= 0:
+        print_line("nothing could be placed at a gain, so no share of it is captured")
+    elif done.foreseen_minor is not None:
+        known = percent_of(done.foreseen_minor * PPM // done.bound.bound_minor)
         print_line(f"without a forecast; one that knew this stream would have captured {known}")
     headings = ["policy", "captured", "regret/loan", "broken", "fallbacks", "no source", "µs"]
-    print_table(headings, [_row(each, done.currency) for each in answer["policies"]])
+    print_table(headings, [_row(each, done) for each in answer["policies"]])
 
 
 @app.command()
@@ -253,11 +258,11 @@ def _clock(ctx: typer.Context) -> Callable[[], int]:
     return lambda: int(ctx.obj.now().timestamp() * 1_000_000) * 1_000
 
 
-def _row(each: dict[str, Any], currency: str) -> list[str]:
+def _row(each: dict[str, Any], done: Replay) -> list[str]:
     return [
         each["title"],
-        percent_of(each["captured_ppm"]),
-        number(each["regret_per_loan_minor"], currency),
+        percent_of(each["captured_ppm"]) if done.bound.bound_minor > 0 else "–",
+        number(each["regret_per_loan_minor"], done.currency),
         str(each["violations"] + each["concentration_limits_broken"]),
         str(each["fallbacks"]),
         str(each["no_source"]),

@@ -17,7 +17,8 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.atomic_files import check_file_place, naming_failures, replace
-from usance.base.column_files import ColumnFile, ColumnNames, first_rows
+from usance.base.column_files import ColumnFile, ColumnNames, first_rows, unique_first
+from usance.base.csv_lines import row_place
 from usance.base.errors import raise_all
 from usance.base.ids import PER_USER
 from usance.match.csv_columns import Column, IntegerColumn, read_cell, write_columns
@@ -56,9 +57,7 @@ def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mand
         raise StreamError("no requests", where=str(path), fix="Give a row for each")
     loans, refs = first_rows(file.texts("loan"))
     if len(refs) < len(file) or "" in refs:
-        again = int(np.flatnonzero(np.bincount(loans) > 1)[0]) if len(refs) < len(file) else 0
-        what = f"loan {refs[again]!r} is there twice" if refs[again] else "a loan has no name"
-        raise StreamError(what, where=str(path), fix="Give every request a name of its own")
+        raise _no_own_name(path, loans, refs)
     loan_id = _loan_ids(file, loans)
     words = {name: file.texts(name).fill_null("") for name in WORDS if file.has(name)}
     order = np.lexsort((loan_id, at))
@@ -74,6 +73,17 @@ def write_own_requests(path: Path, out: Path, names: ColumnNames, mandates: Mand
         out.parent.mkdir(parents=True, exist_ok=True)
         replace(out, stream.read_bytes())
     return len(order)
+
+
+def _no_own_name(path: Path, loans: I64, refs: list[str]) -> StreamError:
+    """The first request without a name, else the first with that of another, at its line."""
+    if "" in refs:
+        row, what = int(np.flatnonzero(loans == refs.index(""))[0]), "a loan has no name"
+    else:
+        row = int(unique_first(loans)[0])
+        what = f"loan {refs[loans[row]]!r} is there twice"
+    fix = "Give every request a name of its own"
+    return StreamError(what, where=row_place(path, row + 1), fix=fix)
 
 
 def _check_range(file: ColumnFile, name: str, values: I64, column: Column) -> None:

@@ -205,7 +205,7 @@ class Replay:
             "policy": run.result.policy.name,
             "title": run.result.policy.title,
             "margin_minor": run.margin_minor,
-            "captured_ppm": run.margin_minor * PPM // max(bound, 1),
+            "captured_ppm": run.margin_minor * PPM // bound if bound > 0 else 0,
             "regret_minor": bound - run.margin_minor,
             "regret_per_loan_minor": (bound - run.margin_minor) // count,
             "placed": placed,
